@@ -1,0 +1,78 @@
+package heed
+
+import (
+	"time"
+
+	"github.com/heedproject/heed/classify"
+	"github.com/heedproject/heed/mask"
+	"github.com/heedproject/heed/policy"
+)
+
+// EventKind says what an Event tells.
+type EventKind uint8
+
+// The kinds.
+const (
+	AttemptDone    EventKind = iota + 1 // one try on the wire ended
+	CallDone                            // a call ended; exactly one per call
+	WaitBegun                           // a call waits for longer than a second
+	BreakerChanged                      // Breaker is the new state
+	TokenRenewed                        // or failed to: Reason says why
+	HintInvalid                         // a Retry-After could not be read
+)
+
+// String returns the word used in logs.
+func (k EventKind) String() string {
+	return [...]string{"", "attempt", "call", "wait", "breaker", "token", "hint_invalid"}[k]
+}
+
+// Event is one step of a call, already masked: nothing in it can print a
+// query, a header, a body, a credential or an identifier in a path.
+type Event struct {
+	Kind          EventKind
+	Time          time.Time
+	Endpoint      string
+	CallID        string
+	CorrelationID string
+	Tenant        string
+	Method        string
+	Path          mask.Path
+
+	Attempt      int // number of this attempt, or of attempts made, from 1
+	WireAttempts int // requests the HTTP stack really sent for it, its own resends included
+	Status       int // 0: no answer
+	Class        classify.Class
+	Executed     classify.Executed
+	Rule         string // what decided the class
+
+	Elapsed    time.Duration // of the attempt, or of the call
+	Delay      time.Duration // AttemptDone: how long until the next attempt; WaitBegun: how long
+	Waited     time.Duration // how long before this attempt, or in the whole call
+	WaitSource policy.WaitSource
+	RetryAfter time.Duration // what the server asked for
+	HasRetry   bool          // it asked
+	Remaining  int64         // quota left, as told
+	HasRemain  bool
+	Breaker    string // closed, open or half_open
+	Retry      bool   // AttemptDone: another attempt follows
+	Reason     string // why it ended or waits; a word of the closed set in errors.go
+	Bytes      int64  // CallDone: of the body that was delivered
+}
+
+// Report sums up a finished call for the caller. ReportOf gets it from an
+// answer; an Error carries its own.
+type Report struct {
+	CallID       string
+	Attempts     int
+	WireAttempts int
+	Waited       time.Duration
+	WaitSource   policy.WaitSource // of the longest wait
+	Breaker      string
+	Class        classify.Class
+	// Remaining, Limit and Reset are the quota as last told. Has* tell which.
+	Remaining, Limit                 int64
+	Reset                            time.Duration
+	HasRemaining, HasLimit, HasReset bool
+	// Verified is false when no completeness check of the body was possible.
+	Verified bool
+}
