@@ -15,6 +15,10 @@ type item struct {
 	unit       string
 }
 
+// maxItems bounds a list: a server that has more policies than this says
+// nothing that could be heeded, and may be out to use up memory.
+const maxItems = 64
+
 // parseList reads a List of Items. It fails as a whole on the first breach of
 // the grammar, as RFC 9651 §4.2 demands.
 func parseList(s string) ([]item, bool) {
@@ -25,7 +29,7 @@ func parseList(s string) ([]item, bool) {
 	var items []item
 	for {
 		it, ok := p.item()
-		if !ok {
+		if !ok || len(items) == maxItems {
 			return nil, false
 		}
 		items = append(items, it)

@@ -2,6 +2,7 @@ package hint
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -138,6 +139,13 @@ func TestQuotaHeaders(t *testing.T) {
 				t.Errorf("-got +want:\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestEndlessListSaysNothing(t *testing.T) {
+	got := (&Reader{}).Read(headers("RateLimit", strings.Repeat(`"a";r=1, `, 1000)+`"a";r=1`), now)
+	if got != (Hint{}) {
+		t.Errorf("got %+v, want no hint", got)
 	}
 }
 
