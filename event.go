@@ -57,6 +57,8 @@ type Event struct {
 	Retry      bool   // AttemptDone: another attempt follows
 	Reason     string // why it ended or waits; a word of the closed set in errors.go
 	Bytes      int64  // CallDone: of the body that was delivered
+
+	TraceParent string // W3C traceparent that the caller sent; empty: none
 }
 
 // Report sums up a finished call for the caller. ReportOf gets it from an
