@@ -55,7 +55,8 @@ type Source struct {
 	Format Format
 	// Key picks a member of a key_value list; empty: by the usual names.
 	Key string
-	// ObserveOnly keeps the value out of decisions (headers in beta).
+	// ObserveOnly keeps the value out of decisions (headers in beta), also
+	// where a later source names the same header and field.
 	ObserveOnly bool
 	// Ignore lists values that mean nothing, such as -1.
 	Ignore []string

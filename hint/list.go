@@ -165,7 +165,7 @@ func isTokenByte(c byte) bool {
 }
 
 func notBase64(r rune) bool {
-	return r >= 0x80 || !isAlpha(byte(r)) && !isDigit(byte(r)) && strings.IndexRune("+/=", r) < 0
+	return r >= 0x80 || !isAlpha(byte(r)) && !isDigit(byte(r)) && !strings.ContainsRune("+/=", r)
 }
 
 // quoted reads a String: printable ASCII, with \" and \\ escaped.

@@ -196,8 +196,9 @@ const canary = "s3cr3t-c4nary-4711-XyZ"
 
 // Every place in which a secret may lie.
 func TestPlantedSecretsAreNeverTold(t *testing.T) {
-	_, parseErr := url.Parse("http://ann:" + canary + " x@host:port/")
-	_, portErr := url.Parse("http://" + canary + ":" + canary)
+	broken := []string{"http://ann:" + canary + " x@host:port/", "http://" + canary + ":" + canary}
+	_, parseErr := url.Parse(broken[0])
+	_, portErr := url.Parse(broken[1])
 	u := &url.URL{Scheme: "https", User: url.UserPassword(canary, canary), Host: "api.example.org",
 		Path: "/p/" + canary, RawQuery: "k=" + canary, Fragment: canary}
 	told := []string{
@@ -306,4 +307,15 @@ func FuzzError(f *testing.F) {
 			t.Errorf("a query is told of %q", before)
 		}
 	})
+}
+
+func ExampleTemplate() {
+	fmt.Println(Template("/iii/sierra-api/v6/patrons/1234567/checkouts?fields=barcode"))
+	// Output: /iii/sierra-api/v6/patrons/{id}/checkouts
+}
+
+func ExampleSecret() {
+	key := Secret("opensesame")
+	fmt.Printf("%v %q %x\n", key, key, key)
+	// Output: [secret] "[secret]" [secret]
 }
