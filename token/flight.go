@@ -55,8 +55,12 @@ func newRand(seed uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0x746f6b656e)) // the stream's name: token
 }
 
-// lookAt tells Current when there is something to decide about h again.
+// lookAt tells Current when there is something to decide about h again: at t,
+// or when h expires.
 func (s *Source) lookAt(h *held, t time.Time) {
+	if h.Expires.Before(t) {
+		t = h.Expires
+	}
 	next := &held{Token: h.Token, due: h.due, look: t}
 	next.asked.Store(h.asked.Load())
 	s.held.Store(next)

@@ -68,6 +68,9 @@ var loginPauses = []time.Duration{time.Minute, 6 * time.Minute, 15 * time.Minute
 func (f *Folio) Fetch(ctx context.Context, _ Token) (Token, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if ctx.Err() != nil { // a ticket must not be lost to a request that is never sent
+		return Token{}, &Error{Op: "folio login", Err: context.Cause(ctx)}
+	}
 	if once := f.takeTicket(time.Now()); once != nil {
 		t, err := f.rotate(ctx, once)
 		if err == nil || ctx.Err() != nil {

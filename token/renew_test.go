@@ -70,7 +70,7 @@ func TestRejectionDuringABackgroundRenewalWaitsForThat(t *testing.T) {
 	i := &issuer{life: time.Hour}
 	bubble(t, i, func(t *testing.T, s *token.Source) {
 		old := rejected(t, s)
-		i.takes = 10 * time.Second
+		i.slow(10 * time.Second)
 		time.Sleep(48*time.Minute + time.Second)
 		if got, err := s.Renew(t.Context(), old); err != nil || got.Value != "t2" {
 			t.Errorf("got %v, %v", got, err)
@@ -83,7 +83,7 @@ func TestOtherTrafficGoesOnDuringARenewal(t *testing.T) {
 	i := &issuer{life: time.Hour}
 	bubble(t, i, func(t *testing.T, s *token.Source) {
 		old := rejected(t, s)
-		i.takes = time.Second
+		i.slow(time.Second)
 		go func() { _, _ = s.Renew(t.Context(), old) }()
 		synctest.Wait()
 		before := time.Now()

@@ -69,10 +69,10 @@ func (s *source) Fetch(ctx context.Context, _ token.Token) (token.Token, error) 
 
 // ask runs the TokenSource. It ends when that returns.
 func (s *source) ask(to chan<- outcome) {
-	o := outcome{err: errors.New("the token source ended its goroutine")}
+	o := outcome{err: failed(errors.New("the token source ended its goroutine"))}
 	defer func() {
 		if thrown := recover(); thrown != nil {
-			o = outcome{err: fmt.Errorf("the token source panicked with a %T", thrown)}
+			o = outcome{err: failed(fmt.Errorf("the token source panicked with a %T", thrown))}
 		}
 		to <- o
 	}()
@@ -94,6 +94,9 @@ func told(err error) *token.Error {
 	const op = "oauth2 token"
 	if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok && e.Response != nil {
 		return token.Answered(op, e.Response.StatusCode, e.ErrorCode)
+	}
+	if e, ok := errors.AsType[*token.Error](err); ok {
+		return e
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return failed(e.Err)
