@@ -1,0 +1,118 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedproject/heed"
+)
+
+// Admin serves the admin port: what waits, the state of every quota key, the
+// endpoints, metrics and health. It answers for the current Settings.
+func (g *Gateway) Admin() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /_heed/waiting", g.showWaiting)
+	mux.HandleFunc("GET /_heed/gates", g.showGates)
+	mux.HandleFunc("GET /_heed/endpoints", g.showEndpoints)
+	mux.HandleFunc("GET /metrics", g.showMetrics)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", g.showReady)
+	return g.guard(mux)
+}
+
+// guard lets through who may use the admin port. Health is for everybody who
+// can reach it: a prober has no token.
+func (g *Gateway) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t := g.current.Load()
+		health := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
+		switch {
+		case t.Admin != (Digest{}) && !health:
+			if token, _ := presented(r.Header); !t.Admin.is(token) {
+				no(noToken, "").write(w, time.Now())
+				return
+			}
+		case t.Admin == (Digest{}):
+			if why := foreign(r); why != "" {
+				no(misdirected, strings.ToUpper(why[:1])+why[1:]).write(w, time.Now())
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text))
+}
+
+func reply(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_ = json.NewEncoder(w).Encode(v) // a reader who left needs no answer
+}
+
+func (g *Gateway) showReady(w http.ResponseWriter, _ *http.Request) {
+	if g.ready.Load() {
+		plain(w, http.StatusOK, "ready\n")
+		return
+	}
+	plain(w, http.StatusServiceUnavailable, "not ready\n")
+}
+
+func (g *Gateway) showMetrics(w http.ResponseWriter, r *http.Request) {
+	if h := g.current.Load().Metrics; h != nil {
+		h.ServeHTTP(w, r)
+		return
+	}
+	http.NotFound(w, r)
+}
+
+// showWaiting lists the calls that wait, the longest first.
+func (g *Gateway) showWaiting(w http.ResponseWriter, _ *http.Request) {
+	list := []heed.Waiter{}
+	for _, rt := range g.current.Load().routes {
+		list = append(list, rt.Transport.Waiting()...)
+	}
+	slices.SortFunc(list, func(a, b heed.Waiter) int { return a.Since.Compare(b.Since) })
+	reply(w, map[string]any{"waiting": list})
+}
+
+func (g *Gateway) showGates(w http.ResponseWriter, _ *http.Request) {
+	list := []heed.GateState{}
+	for _, rt := range g.current.Load().routes {
+		list = append(list, rt.Transport.Gates()...)
+	}
+	slices.SortFunc(list, func(a, b heed.GateState) int {
+		return strings.Compare(a.Endpoint+"\x00"+a.Key, b.Endpoint+"\x00"+b.Key)
+	})
+	reply(w, map[string]any{"gates": list})
+}
+
+// shownEndpoint is an endpoint as the admin port tells it.
+type shownEndpoint struct {
+	Name    string `json:"name"`
+	URL     string `json:"url"`
+	Version string `json:"policy_version,omitempty"`
+	Waiting int    `json:"waiting"`
+}
+
+func (g *Gateway) showEndpoints(w http.ResponseWriter, _ *http.Request) {
+	t := g.current.Load()
+	list := []shownEndpoint{}
+	for _, rt := range t.routes {
+		list = append(list, shownEndpoint{
+			Name: rt.Name, URL: rt.URL.Scheme + "://" + rt.URL.Host + rt.URL.EscapedPath(),
+			Version: rt.Transport.Policy.Version, Waiting: len(rt.Transport.Waiting()),
+		})
+	}
+	slices.SortFunc(list, func(a, b shownEndpoint) int { return strings.Compare(a.Name, b.Name) })
+	reply(w, map[string]any{"version": t.Version, "calls": g.calls.Load(), "endpoints": list})
+}

@@ -1,0 +1,186 @@
+package gateway
+
+import (
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/policy"
+)
+
+// deliver hands the upstream's answer to the caller.
+func (x *exchange) deliver(resp *http.Response) {
+	defer resp.Body.Close()
+	if limit := x.table.Bounds.AnswerBytes; limit > 0 && resp.ContentLength > limit {
+		x.refuse(refuse(answerTooLarge, ""))
+		return
+	}
+	if resp.StatusCode < http.StatusOK { // 101 that nobody asked for
+		x.refuse(refuse(badAnswer, ""))
+		return
+	}
+	rep, known := heed.ReportOf(resp)
+	h := x.w.Header()
+	takeOver(h, resp.Header)
+	if x.route.RewriteLinks {
+		x.route.relink(h, resp.Request.URL, x.self())
+	}
+	if known {
+		tell(h, &rep)
+		x.route.quote(h, &rep)
+		if !rep.Verified && x.route.full && x.r.Method != http.MethodHead {
+			h["Heed-Verified"] = unverified
+		}
+	}
+	if x.asked.preferred {
+		if _, said := h["Preference-Applied"]; !said {
+			h["Preference-Applied"] = []string{"wait=" + strconv.FormatInt(int64(x.asked.Budget/time.Second), 10)}
+		}
+	}
+	announced := announce(h, resp.Trailer)
+	x.wrote = true
+	x.w.WriteHeader(resp.StatusCode)
+	x.stream(resp)
+	if len(resp.Trailer) > 0 {
+		x.trail(resp.Trailer, announced)
+	}
+}
+
+// self is our own origin as the caller named it.
+func (x *exchange) self() string {
+	switch {
+	case x.r.Host == "":
+		return ""
+	case x.r.TLS != nil:
+		return "https://" + x.r.Host
+	}
+	return "http://" + x.r.Host
+}
+
+// takeOver moves the fields of an answer. What only we may say is dropped: an
+// upstream could pass itself off as the gateway.
+func takeOver(to, from http.Header) {
+	dropHopByHop(from)
+	for k, v := range from {
+		if !strings.HasPrefix(k, "Heed-") {
+			to[k] = v
+		}
+	}
+}
+
+var unverified = []string{"false"}
+
+// tell adds what it took to get the answer.
+func tell(h http.Header, rep *heed.Report) {
+	v := [...]string{
+		rep.CallID, strconv.Itoa(rep.Attempts),
+		strconv.FormatFloat(rep.Waited.Seconds(), 'f', 3, 64), rep.Breaker, string(rep.WaitSource),
+	}
+	if rep.Waited == 0 {
+		v[2] = "0.000"
+	}
+	h["Heed-Call-Id"] = v[0:1:1]
+	h["Heed-Attempts"] = v[1:2:2]
+	h["Heed-Waited"] = v[2:3:3]
+	h["Heed-Breaker"] = v[3:4:4]
+	if rep.WaitSource != policy.NoWait {
+		h["Heed-Wait-Source"] = v[4:5:5]
+	}
+}
+
+// quote tells the quota in standard form
+// (draft-ietf-httpapi-ratelimit-headers-10), if the upstream did not.
+func (rt *route) quote(h http.Header, rep *heed.Report) {
+	if !rep.HasRemaining && !rep.HasLimit {
+		return
+	}
+	name := strconv.Quote(rt.Name) // letters, digits, _ and -
+	if _, said := h["Ratelimit"]; !said && rep.HasRemaining {
+		s := name + ";r=" + strconv.FormatInt(max(rep.Remaining, 0), 10)
+		if rep.HasReset {
+			s += ";t=" + strconv.FormatInt(int64(math.Ceil(max(rep.Reset.Seconds(), 0))), 10)
+		}
+		h["Ratelimit"] = []string{s}
+	}
+	if _, said := h["Ratelimit-Policy"]; !said && rep.HasLimit {
+		h["Ratelimit-Policy"] = []string{name + ";q=" + strconv.FormatInt(max(rep.Limit, 0), 10)}
+	}
+}
+
+// announce names the trailers that are to come; it returns how many.
+func announce(h http.Header, trailer http.Header) int {
+	if len(trailer) == 0 {
+		return 0
+	}
+	names := make([]string, 0, len(trailer))
+	for k := range trailer {
+		names = append(names, k)
+	}
+	h["Trailer"] = []string{strings.Join(names, ", ")}
+	return len(names)
+}
+
+// trail sends the trailers, also those that nobody announced.
+func (x *exchange) trail(trailer http.Header, announced int) {
+	x.flush() // a short answer would else get a length, and no trailers
+	h := x.w.Header()
+	for k, v := range trailer {
+		if len(trailer) != announced {
+			k = http.TrailerPrefix + k
+		}
+		h[k] = v
+	}
+}
+
+// live tells whether each piece of an answer should reach the caller at once:
+// it is a stream of events, or nobody knows how long it will be.
+func live(resp *http.Response) (at, head bool) {
+	if ct := resp.Header.Get("Content-Type"); len(ct) >= len(eventStream) && strings.EqualFold(ct[:len(eventStream)], eventStream) {
+		return true, true
+	}
+	return resp.ContentLength == -1, false
+}
+
+const eventStream = "text/event-stream"
+
+// stream copies the body. An answer that ends early must not look complete,
+// so the connection is cut.
+func (x *exchange) stream(resp *http.Response) {
+	each, head := live(resp)
+	if head {
+		x.flush()
+	}
+	buf := x.g.buffers.Get().(*[bufferSize]byte)
+	defer x.g.buffers.Put(buf)
+	limit, sent := x.table.Bounds.AnswerBytes, int64(0)
+	for {
+		n, err := resp.Body.Read(buf[:])
+		if n > 0 {
+			if sent += int64(n); limit > 0 && sent > limit {
+				panic(http.ErrAbortHandler)
+			}
+			if _, werr := x.w.Write(buf[:n]); werr != nil {
+				panic(http.ErrAbortHandler)
+			}
+			if each && err == nil {
+				x.flush()
+			}
+		}
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+func (x *exchange) flush() {
+	if f, ok := x.w.(http.Flusher); ok {
+		f.Flush()
+	}
+}
