@@ -7,8 +7,14 @@
 // wins; the vendor-neutral table stands behind them.
 //
 // A Classifier asks for the body only where a rule needs it (Peek), and never
-// for more than policy.PeekLimit bytes. The package is pure: transport errors
-// come as a Failure, bodies as bytes.
+// for more than policy.PeekLimit bytes; what lies beyond is unknown to every
+// rule, and no rule holds because of it. Complete looks at a whole body that
+// was kept for it. The package is pure: transport errors come as a Failure,
+// bodies as bytes.
+//
+// An answer is not called wrong without proof: a body that a rule did not ask
+// for is not looked at, and a declared coding or charset that is not
+// understood makes body conditions fail, not hold.
 package classify
 
 import (
@@ -85,7 +91,8 @@ const (
 // String returns the word used in logs.
 func (s Scope) String() string { return [...]string{"call", "key", "host"}[s] }
 
-// Verdict is what an Exchange meant.
+// Verdict is what an Exchange meant. Class OK ends the call; the other fields
+// then say nothing more than that it was done.
 type Verdict struct {
 	Class    Class
 	Executed Executed
@@ -96,6 +103,43 @@ type Verdict struct {
 	// Wait is a floor that the rule itself gives (a constant, or read from
 	// the body). 0: none.
 	Wait time.Duration
+}
+
+// Repeatable tells whether the same request may be sent again after v. keyed
+// tells that it carried an idempotency key which the provider honours.
+//
+// A write without a key is repeated only when the server cannot have done it:
+// RFC 9110 §9.2.2 forbids an automatic repeat otherwise.
+func (v Verdict) Repeatable(method string, keyed bool) bool {
+	switch v.Retry {
+	case Any:
+		return true
+	case Idempotent, Once:
+		return idempotent(method) || keyed || v.Executed == No
+	case SameKey:
+		return keyed
+	case Refresh:
+		return v.Executed != Yes // what was refused for its credential was not done
+	case Revalidate:
+		return safe(method)
+	}
+	return false
+}
+
+// safe tells whether method asks for nothing but an answer (RFC 9110 §9.2.1).
+// net/http reads an empty method as GET.
+func safe(method string) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
+// idempotent tells whether sending method twice does what sending it once
+// does (RFC 9110 §9.2.2).
+func idempotent(method string) bool {
+	return safe(method) || method == http.MethodPut || method == http.MethodDelete
 }
 
 // Failure is how an attempt failed without an answer. Root translates Go's
@@ -126,6 +170,18 @@ const (
 // Arrived tells whether the request may have reached the server.
 func (f Failure) Arrived() bool { return f == NoFailure || f > Unwritten }
 
+var failures = [...]string{"none", "dns_not_found", "dns_temporary", "refused", "connect_timeout",
+	"tls_failed", "unwritten", "reset_before_header", "header_timeout", "protocol_error", "body_cut",
+	"body_timeout", "bad_request", "blocked", "canceled", "other"}
+
+// String returns the word used in logs and rules.
+func (f Failure) String() string {
+	if int(f) < len(failures) {
+		return failures[f]
+	}
+	return "other"
+}
+
 // Exchange is one attempt as the classifier sees it.
 type Exchange struct {
 	Method string
@@ -139,11 +195,12 @@ type Exchange struct {
 	// ContentLength as net/http tells it: -1 when unknown.
 	ContentLength int64
 	// Body is the first bytes, decompressed; BodyEnd tells that it is all.
-	// Peeked is false when the body was not looked at.
+	// Peeked is false when the body was not looked at, also because its
+	// coding is not understood. With a Content-Encoding left in Header,
+	// ContentLength is taken to count the compressed bytes.
 	Body    []byte
 	BodyEnd bool
 	Peeked  bool
-	// Uncompressed tells that the transport decompressed the body.
 
 	// SentAt and Now bound the attempt; they are needed for staleness.
 	SentAt, Now time.Time

@@ -17,15 +17,22 @@ type Rule struct {
 	Wait BodyWait
 }
 
-// Match is a condition on an exchange. Empty fields hold for everything.
+// Match is a condition on an exchange. Empty fields hold for everything, but
+// not all of them may be empty.
+//
+// A condition on the body holds only for bytes that were seen. Without Media
+// and NotMedia it implies what it can read: JSON and XML conditions look at
+// bodies of that kind, plain text and bodies without a type, Text and Body at
+// all that is text. A picture or an archive is looked at only where Media or
+// NotMedia asks for it.
 type Match struct {
 	Methods  []string
 	Paths    []string // globs, see policy.Match
 	Statuses []StatusRange
 	Failures []Failure
 	Media    []string // essences: application/json, image/*, */*+xml; matched without parameters
-	// NotMedia holds when the media type is none of these: an answer of the
-	// wrong kind.
+	// NotMedia holds when the answer has a body whose media type is none of
+	// these: an answer of the wrong kind. A missing Content-Type proves nothing.
 	NotMedia []string
 	Header   []HeaderMatch
 	JSON     []JSONMatch
@@ -37,21 +44,26 @@ type Match struct {
 // StatusRange is a range of status codes, both ends included.
 type StatusRange struct{ From, To int }
 
-// HeaderMatch is a condition on one header.
+// HeaderMatch is a condition on one header: some line of it matches Value (nil:
+// is there), or with Present false, none does.
 type HeaderMatch struct {
 	Name    string
 	Present *bool
 	Value   *regexp.Regexp
 }
 
-// Selector finds values in a decoded JSON document. A compiled JSON path
-// (RFC 9535) is one; this package does not bring the parser.
+// Selector finds values in a decoded JSON document: map[string]any, []any,
+// string, json.Number, bool and nil. A compiled JSON path (RFC 9535) is one;
+// this package does not bring the parser.
 type Selector interface {
 	Select(doc any) []any
 }
 
 // JSONMatch is a condition on the selected values: with Value set, at least
 // one of them, written as text, must match; with Absent, nothing may be selected.
+// A null is a value. Of a document that goes on beyond the peek, or that is
+// broken, the part before is searched; Absent does not hold for it, because
+// what is missing may follow. Numbers keep the spelling of the document.
 type JSONMatch struct {
 	Path   Selector
 	Value  *regexp.Regexp
@@ -60,7 +72,8 @@ type JSONMatch struct {
 
 // XMLMatch holds when an element with one of these local names, in any
 // namespace, begins within the peek, and, with Attr set, has an attribute
-// of that local name whose value matches Value.
+// of that local name whose value matches Value. Document types, prefixes,
+// comments and a cut end are no obstacle; entities are not expanded.
 type XMLMatch struct {
 	Names []string
 	Attr  string
@@ -73,13 +86,13 @@ type BodyState string
 // The states.
 const (
 	BodyAny       BodyState = ""
-	BodyEmpty     BodyState = "empty"     // no bytes, or white space only
-	BodyMalformed BodyState = "malformed" // claims JSON or XML and is not, or ends unclosed within the peek
-	BodyHTML      BodyState = "html"
+	BodyEmpty     BodyState = "empty"     // a body was due, and has no bytes or less than 1 KiB of white space
+	BodyMalformed BodyState = "malformed" // not empty, claims JSON or XML and is not, or ends unclosed within the peek
+	BodyHTML      BodyState = "html"      // begins like HTML, whatever it claims to be
 )
 
 // BodyWait reads a wait out of the body: by JSON path, or by the first group
-// of Text.
+// of Text. Floor is the least it gives, also where nothing can be read.
 type BodyWait struct {
 	Path   Selector
 	Text   *regexp.Regexp

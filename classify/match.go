@@ -1,0 +1,196 @@
+package classify
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/heedproject/heed/hint"
+	"github.com/heedproject/heed/policy"
+)
+
+// Classifier knows a provider's dialect. New makes it; nil knows the
+// vendor-neutral table only. It is safe for use by many goroutines.
+type Classifier struct {
+	rules []rule
+	peeks bool            // some rule looks at bodies
+	tags  map[string]bool // local names that some rule looks for
+}
+
+// rule is a Rule with its condition in the form that is compared.
+type rule struct {
+	Rule
+	kinds  kind // the bodies it looks at; all where it names media types
+	inBody bool // When has a condition on the body
+	peek   int  // the bytes it needs; 0: none
+}
+
+// sniff is how much shows whether a body is empty, or HTML.
+const sniff = 1 << 10
+
+// Peek returns how many bytes of the body should be put into x before it is
+// classified: as many as the rules need that hold for everything but the body,
+// 0 for none, never more than policy.PeekLimit. The neutral table needs none,
+// so that an answer which no rule concerns costs nothing, however large.
+func (c *Classifier) Peek(x *Exchange) int {
+	if c == nil || !c.peeks || x.Failure != NoFailure || x.ContentLength == 0 || bodyless(x) {
+		return 0
+	}
+	l := look{x: x}
+	need := 0
+	for i := range c.rules {
+		r := &c.rules[i]
+		if !r.fits(&l) {
+			continue
+		}
+		if r.peek > need && r.asks(&l) {
+			need = r.peek
+		}
+		if !r.inBody {
+			break // it decides, whatever the body is
+		}
+	}
+	return need
+}
+
+// asks tells whether r, which fits, wants to look at this body: at a picture
+// only if it names pictures, and not for emptiness at what is known to be long.
+func (r *rule) asks(l *look) bool {
+	if l.kind() == kindBinary && len(r.When.Media)+len(r.When.NotMedia) == 0 {
+		return false
+	}
+	return r.When.Body != BodyEmpty || l.x.ContentLength < sniff || r.Wait.Format != ""
+}
+
+// first returns the verdict of the first rule that holds.
+func (c *Classifier) first(x *Exchange) (Verdict, bool) {
+	l := look{x: x, tagNames: c.tags}
+	for i := range c.rules {
+		r := &c.rules[i]
+		if !r.fits(&l) || r.inBody && !r.holds(&l) {
+			continue
+		}
+		v := r.Then
+		v.Rule = r.ID
+		if r.Wait.Format != "" {
+			v.Wait = max(v.Wait, r.wait(&l))
+		}
+		return v, true
+	}
+	return Verdict{}, false
+}
+
+// fits tells whether all holds that needs no body.
+func (r *rule) fits(l *look) bool {
+	w, x := &r.When, l.x
+	if len(w.Statuses) > 0 && !inRanges(w.Statuses, x.Status) ||
+		len(w.Failures) > 0 && !slices.Contains(w.Failures, x.Failure) ||
+		len(w.Methods) > 0 && !slices.Contains(w.Methods, methodOf(x)) ||
+		len(w.Paths) > 0 && !slices.ContainsFunc(w.Paths, func(glob string) bool { return policy.Match(glob, x.Path) }) {
+		return false
+	}
+	if r.kinds == anyKind && len(w.Media)+len(w.NotMedia)+len(w.Header) == 0 {
+		return true
+	}
+	if x.Status == 0 {
+		return false // there is no answer to have a type or a header
+	}
+	return l.kind()&r.kinds != 0 && r.fitsMedia(l) && fitsHeader(w.Header, x.Header)
+}
+
+func methodOf(x *Exchange) string {
+	if x.Method == "" {
+		return http.MethodGet
+	}
+	return x.Method
+}
+
+func inRanges(ranges []StatusRange, status int) bool {
+	for _, r := range ranges {
+		if r.From <= status && status <= r.To {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *rule) fitsMedia(l *look) bool {
+	is := func(pattern string) bool { return policy.Match(pattern, l.essence) }
+	if len(r.When.Media) > 0 && !slices.ContainsFunc(r.When.Media, is) {
+		return false
+	}
+	if len(r.When.NotMedia) == 0 {
+		return true
+	}
+	return l.essence != "" && !bodyless(l.x) && l.x.ContentLength != 0 && !slices.ContainsFunc(r.When.NotMedia, is)
+}
+
+func fitsHeader(matches []HeaderMatch, h http.Header) bool {
+	for i := range matches {
+		m := &matches[i]
+		lines := h[m.Name]
+		there := len(lines) > 0
+		if m.Value != nil {
+			there = slices.ContainsFunc(lines, m.Value.MatchString)
+		}
+		if there != (m.Present == nil || *m.Present) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds tells whether the conditions on the body hold.
+func (r *rule) holds(l *look) bool {
+	w := &r.When
+	if w.Body != BodyAny && !l.is(w.Body) {
+		return false
+	}
+	if w.Text == nil && w.XML == nil && len(w.JSON) == 0 {
+		return true
+	}
+	if !l.seen() || w.Text != nil && !w.Text.Match(l.text()) || w.XML != nil && !l.hasTag(w.XML) {
+		return false
+	}
+	for i := range w.JSON {
+		if !l.hasJSON(&w.JSON[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// wait reads the wait that the rule finds in the body.
+func (r *rule) wait(l *look) time.Duration {
+	w := &r.Wait
+	var texts []string
+	switch {
+	case !l.seen():
+	case w.Path != nil:
+		if doc, _, ok := l.document(); ok {
+			for _, v := range w.Path.Select(doc) {
+				texts = append(texts, written(v))
+			}
+		}
+	case w.Text != nil:
+		if m := w.Text.FindSubmatch(l.text()); m != nil {
+			texts = append(texts, string(m[1]))
+		}
+	}
+	for _, text := range texts {
+		if d, _, ok := hint.ParseWait(w.Format, text, serverNow(l.x)); ok {
+			return max(d, w.Floor)
+		}
+	}
+	return w.Floor
+}
+
+// serverNow is the instant by the server's own clock, if that is less than a
+// day from ours, so that a date in the body means what the server meant.
+func serverNow(x *Exchange) time.Time {
+	t, ok := hint.ParseDate(first(x.Header, "Date"), x.Now)
+	if ok && t.Sub(x.Now).Abs() < 24*time.Hour {
+		return t
+	}
+	return x.Now
+}

@@ -1,0 +1,232 @@
+package classify
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/heedproject/heed/hint"
+	"github.com/heedproject/heed/policy"
+)
+
+// New compiles rules, which are tried in order. It lists everything that is
+// wrong with them at once; then there is no Classifier. The rules are not
+// changed and not kept.
+func New(rules []Rule) (*Classifier, []policy.Problem) {
+	c := &Classifier{tags: map[string]bool{}}
+	var ps problems
+	for i, r := range rules {
+		ps.at = fmt.Sprintf("rules[%d]", i)
+		if r.ID == "" {
+			r.ID = ps.at
+		}
+		ps.rule(&r)
+		c.add(r)
+	}
+	if len(ps.all) > 0 {
+		return nil, ps.all
+	}
+	return c, nil
+}
+
+// add compiles r, which may be wrong; then nobody sees the outcome.
+func (c *Classifier) add(r Rule) {
+	w := &r.When
+	w.Methods = each(w.Methods, strings.ToUpper)
+	w.Media = each(w.Media, essenceOf)
+	w.NotMedia = each(w.NotMedia, essenceOf)
+	w.Header = slices.Clone(w.Header)
+	for i := range w.Header {
+		w.Header[i].Name = http.CanonicalHeaderKey(w.Header[i].Name)
+	}
+	if w.XML != nil {
+		for _, name := range w.XML.Names {
+			c.tags[name] = true
+		}
+	}
+	out := rule{Rule: r, kinds: anyKind}
+	out.inBody = len(w.JSON) > 0 || w.XML != nil || w.Text != nil || w.Body != BodyAny
+	switch {
+	case w.Body == BodyHTML || w.Body == BodyEmpty:
+		out.peek = sniff
+	case out.inBody:
+		out.peek = policy.PeekLimit
+	}
+	if len(w.JSON) > 0 || w.XML != nil || w.Text != nil || r.Wait.Format != "" {
+		out.peek = policy.PeekLimit
+	}
+	if len(w.Media)+len(w.NotMedia) == 0 {
+		out.kinds = implied(w)
+	}
+	c.peeks = c.peeks || out.peek > 0
+	c.rules = append(c.rules, out)
+}
+
+func each(in []string, f func(string) string) []string {
+	out := slices.Clone(in)
+	for i := range out {
+		out[i] = f(out[i])
+	}
+	return out
+}
+
+// implied is what bodies a rule can read that names no media type. An empty
+// body is empty whatever its type.
+func implied(w *Match) kind {
+	k := anyKind
+	if len(w.JSON) > 0 {
+		k &= kindJSON | kindLines | kindPlain | kindNone
+	}
+	if w.XML != nil {
+		k &= kindXML | kindPlain | kindNone
+	}
+	if w.Text != nil || w.Body == BodyHTML {
+		k &= anyText
+	}
+	if w.Body == BodyMalformed {
+		k &= kindJSON | kindLines | kindXML
+	}
+	return k
+}
+
+// problems collects what is wrong with the rule at.
+type problems struct {
+	at  string
+	all []policy.Problem
+}
+
+func (ps *problems) add(field, remedy, format string, args ...any) {
+	ps.all = append(ps.all, policy.Problem{Path: ps.at + field, Message: fmt.Sprintf(format, args...), Remedy: remedy})
+}
+
+func (ps *problems) rule(r *Rule) {
+	ps.head(&r.When)
+	ps.body(&r.When)
+	ps.then(r.Then)
+	ps.wait(&r.Wait)
+}
+
+func (ps *problems) head(w *Match) {
+	if w.everything() {
+		ps.add(".when", "name at least one condition", "the rule holds for every answer")
+	}
+	for i, s := range w.Statuses {
+		if s.From < 100 || s.To > 999 || s.From > s.To {
+			ps.add(fmt.Sprintf(".when.statuses[%d]", i), "give one from 100 to 999, or a range such as 500-599",
+				"%d-%d is no range of status codes", s.From, s.To)
+		}
+	}
+	for i, f := range w.Failures {
+		if f > OtherFailure {
+			ps.add(fmt.Sprintf(".when.failures[%d]", i), "use one of "+strings.Join(failures[1:], ", "), "%d is not known", f)
+		}
+	}
+	for i, m := range w.Methods {
+		if m == "" || strings.ContainsAny(m, " \t,*") {
+			ps.add(fmt.Sprintf(".when.methods[%d]", i), "write it as in GET", "%q is not a method", m)
+		}
+	}
+	for i, glob := range w.Paths {
+		if !strings.HasPrefix(glob, "/") && !strings.HasPrefix(glob, "*") {
+			ps.add(fmt.Sprintf(".when.paths[%d]", i), "begin it with /", "%q is not a path", glob)
+		}
+	}
+	ps.media("media", w.Media)
+	ps.media("not_media", w.NotMedia)
+	for i, h := range w.Header {
+		if h.Name == "" || strings.ContainsAny(h.Name, " \t:,") {
+			ps.add(fmt.Sprintf(".when.header[%d].name", i), "write it as in Retry-After", "%q is not the name of a header", h.Name)
+		}
+	}
+}
+
+func (w *Match) everything() bool {
+	return len(w.Methods)+len(w.Paths)+len(w.Statuses)+len(w.Failures)+len(w.Media)+len(w.NotMedia)+
+		len(w.Header)+len(w.JSON) == 0 && w.XML == nil && w.Text == nil && w.Body == BodyAny
+}
+
+func (ps *problems) media(field string, types []string) {
+	for i, m := range types {
+		if major, minor, ok := strings.Cut(essenceOf(m), "/"); !ok || major == "" || minor == "" || strings.Contains(minor, "/") {
+			ps.add(fmt.Sprintf(".when.%s[%d]", field, i), "write it as in application/json, image/* or */*+xml", "%q is not a media type", m)
+		}
+	}
+}
+
+func (ps *problems) body(w *Match) {
+	for i, j := range w.JSON {
+		at := fmt.Sprintf(".when.json[%d]", i)
+		if j.Path == nil {
+			ps.add(at+".path", "give a JSON path such as $.error.code", "the condition has no path")
+		}
+		if j.Absent && j.Value != nil {
+			ps.add(at, "give either value or absent", "what is absent has no value")
+		}
+	}
+	if x := w.XML; x != nil {
+		if len(x.Names) == 0 {
+			ps.add(".when.xml.names", "list local names such as ServiceException", "the condition has no names")
+		}
+		for i, n := range x.Names {
+			if n == "" || strings.ContainsAny(n, ": <>") {
+				ps.add(fmt.Sprintf(".when.xml.names[%d]", i), "leave the prefix out", "%q is not a local name", n)
+			}
+		}
+		if x.Value != nil && x.Attr == "" {
+			ps.add(".when.xml.attr", "name the attribute", "there is a value and no attribute")
+		}
+	}
+	switch w.Body {
+	case BodyAny, BodyMalformed, BodyHTML:
+	case BodyEmpty:
+		if len(w.JSON) > 0 || w.XML != nil || w.Text != nil {
+			ps.add(".when.body", "use two rules", "an empty body contains nothing, so the rule never holds")
+		}
+	default:
+		ps.add(".when.body", "use one of empty, malformed, html", "%q is not known", string(w.Body))
+	}
+}
+
+func (ps *problems) then(v Verdict) {
+	if v.Class > Truncated {
+		ps.add(".then.class", "use one of the classes", "%d is not known", v.Class)
+	}
+	if v.Executed > Yes {
+		ps.add(".then.executed", "use one of no, maybe, yes", "%d is not known", v.Executed)
+	}
+	if v.Retry > Revalidate {
+		ps.add(".then.retry", "use one of the ways to retry", "%d is not known", v.Retry)
+	}
+	if v.Scope > ScopeHost {
+		ps.add(".then.scope", "use one of call, key, host", "%d is not known", v.Scope)
+	}
+	if v.Wait < 0 {
+		ps.add(".then.wait", "give a duration of zero or more", "%v is negative", v.Wait)
+	}
+}
+
+// times are the formats that tell of a time.
+var times = []hint.Format{hint.Seconds, hint.Millis, hint.EpochSeconds, hint.EpochMillis, hint.ISO8601,
+	hint.HTTPDate, hint.GoDuration, hint.ProtoDuration, hint.RetryAfter, hint.KeyValue}
+
+func (ps *problems) wait(w *BodyWait) {
+	if w.Floor < 0 {
+		ps.add(".wait.floor", "give a duration of zero or more", "%v is negative", w.Floor)
+	}
+	if w.Format == "" {
+		if w.Path != nil || w.Text != nil || w.Floor != 0 {
+			ps.add(".wait.format", "say how the wait is written, such as s or iso8601", "the format is missing")
+		}
+		return
+	}
+	if !slices.Contains(times, w.Format) {
+		ps.add(".wait.format", "use a format of a time, such as s or iso8601", "%q is not the format of a time", string(w.Format))
+	}
+	if (w.Path == nil) == (w.Text == nil) {
+		ps.add(".wait", "give either path or text", "it is not clear where the wait stands")
+	}
+	if w.Text != nil && w.Text.NumSubexp() == 0 {
+		ps.add(".wait.text", "put the wait in parentheses", "the expression has no group")
+	}
+}
