@@ -19,6 +19,10 @@ func bench(b *testing.B, opts Options, e heed.Event) {
 	if err := o.Close(b.Context()); err != nil {
 		b.Fatal(err)
 	}
+	if o.sink != nil {
+		dropped, _ := o.sink.counts()
+		b.ReportMetric(float64(dropped)/float64(b.N), "dropped/op")
+	}
 }
 
 func BenchmarkAttempt(b *testing.B)   { bench(b, Options{Log: io.Discard}, throttled()) }

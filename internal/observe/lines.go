@@ -71,9 +71,12 @@ func title(e *heed.Event) (slog.Level, string) {
 	return slog.LevelDebug, "unknown step"
 }
 
-// outcome is warn for what did not get its answer, unless nobody waits for it.
+// outcome is warn for what did not get its answer, unless nobody waits for it:
+// an attempt of which nobody knows is one that the caller cancelled.
 func outcome(e *heed.Event) slog.Level {
-	if e.Class == classify.OK && e.Reason == "" || e.Reason == string(call.Canceled) {
+	switch {
+	case e.Class == classify.OK && e.Reason == "", e.Reason == string(call.Canceled),
+		e.Class == classify.Unknown && e.Kind == heed.AttemptDone:
 		return slog.LevelInfo
 	}
 	return slog.LevelWarn
@@ -128,6 +131,8 @@ func (l *line) waits(e *heed.Event) {
 	case heed.AttemptDone, heed.WaitBegun:
 		l.secs("delay", e.Delay)
 		l.secs("waited", e.Waited)
+	case heed.BreakerChanged:
+		l.secs("delay", e.Delay)
 	case heed.CallDone:
 		l.secs("waited", e.Waited)
 	default:

@@ -3,6 +3,7 @@ package observe
 import (
 	"fmt"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,13 +48,16 @@ func told(t *testing.T, name string, events ...heed.Event) []string {
 	return samples(scrape(t, o), name)
 }
 
-func TestMetricsCountWhatHappened(t *testing.T) {
+// day is one of everything that can happen to an endpoint.
+func day() []heed.Event {
 	fail := throttled()
 	ok := fail
 	ok.Attempt, ok.Status, ok.Class, ok.Retry, ok.Waited, ok.WireAttempts = 3, 200, classify.OK, false, 30*time.Second, 1
 	done, lost := served(), served()
 	lost.Class, lost.Reason, lost.Status = classify.Throttled, string(call.QuotaWait), 429
-	events := []heed.Event{
+	done.Waited, done.WaitSource = 2*time.Second, policy.WaitRetryAfter
+	lost.Waited, lost.WaitSource = 29*time.Second, policy.WaitRetryAfter
+	return []heed.Event{
 		fail, ok, done, lost,
 		{Kind: heed.BreakerChanged, Endpoint: "sierra", Breaker: "open"},
 		{Kind: heed.BreakerChanged, Endpoint: "sierra", Breaker: "half_open"},
@@ -62,8 +66,11 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 		{Kind: heed.HintInvalid, Endpoint: "sierra"},
 		{Kind: heed.AttemptDone, Endpoint: "sierra", HasRemain: true, Remaining: 42, Time: noon},
 	}
+}
+
+func TestMetricsCountWhatHappened(t *testing.T) {
 	o := start(t, Options{})
-	for _, e := range events {
+	for _, e := range day() {
 		o.Observe(e)
 	}
 	text := scrape(t, o)
@@ -156,10 +163,10 @@ func TestEndpointsBeyondTheBoundAreCountedAsOther(t *testing.T) {
 	if len(got) != MaxEndpoints+1 {
 		t.Errorf("got %d series, want %d", len(got), MaxEndpoints+1)
 	}
-	if want := `heed_retry_after_invalid_total{endpoint="other"} 50`; !contains(got, want) {
+	if want := `heed_retry_after_invalid_total{endpoint="other"} 50`; !slices.Contains(got, want) {
 		t.Errorf("metrics lack %s", want)
 	}
-	if want := `heed_retry_after_invalid_total{endpoint="host-0"} 2`; !contains(got, want) {
+	if want := `heed_retry_after_invalid_total{endpoint="host-0"} 2`; !slices.Contains(got, want) {
 		t.Errorf("metrics lack %s", want)
 	}
 }

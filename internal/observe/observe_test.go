@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -103,9 +104,9 @@ func TestTextIsWrittenWhenAskedFor(t *testing.T) {
 
 func TestAnOpenedBreakerIsAnErrorWithTheCallThatTrippedIt(t *testing.T) {
 	got := logged(t, Options{Level: "error"}, heed.Event{
-		Kind: heed.BreakerChanged, Time: noon, Endpoint: "sierra", Breaker: "open", CorrelationID: "job-7", CallID: "c-9"})
+		Kind: heed.BreakerChanged, Time: noon, Endpoint: "sierra", Breaker: "open", Delay: 30 * time.Second, CorrelationID: "job-7", CallID: "c-9"})
 	want := `{"time":"2026-11-30T12:00:00.123456789Z","level":"ERROR","msg":"breaker opened","kind":"breaker",` +
-		`"endpoint":"sierra","correlation_id":"job-7","call_id":"c-9","breaker":"open","advice":"` + adviceOpen + `"}` + "\n"
+		`"endpoint":"sierra","delay":30,"correlation_id":"job-7","call_id":"c-9","breaker":"open","advice":"` + adviceOpen + `"}` + "\n"
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("line (-got +want):\n%s", diff)
 	}
@@ -196,7 +197,7 @@ func TestEveryKeyIsInTheSchemaAndInItsOrder(t *testing.T) {
 		kind = m["kind"].(string)
 		for _, f := range Fields {
 			_, has := m[f.Key]
-			if on := len(f.Kinds) == 0 || contains(f.Kinds, kind); has && !on || f.Always && on && !has {
+			if on := len(f.Kinds) == 0 || slices.Contains(f.Kinds, kind); has && !on || f.Always && on && !has {
 				t.Errorf("field %s of kind %s: got %t, schema says otherwise", f.Key, kind, has)
 			}
 		}
@@ -222,21 +223,7 @@ func keys(t *testing.T, object string) (out []string) {
 }
 
 func indexOfField(key string) int {
-	for i, f := range Fields {
-		if f.Key == key {
-			return i
-		}
-	}
-	return -1
-}
-
-func contains(set []string, v string) bool {
-	for _, s := range set {
-		if s == v {
-			return true
-		}
-	}
-	return false
+	return slices.IndexFunc(Fields, func(f Field) bool { return f.Key == key })
 }
 
 func TestNoSecretOfAnEventIsTold(t *testing.T) {
@@ -311,6 +298,7 @@ func TestManyGoroutinesWriteWholeLines(t *testing.T) {
 			}
 		})
 	}
+	scrape(t, o) // reads what the others count
 	wg.Wait()
 	if err := o.Close(t.Context()); err != nil {
 		t.Fatal(err)

@@ -133,11 +133,6 @@ func (p *endpoint) noteAttempt(e *heed.Event) {
 	if e.Retry {
 		c.retries[class]++
 	}
-	if e.Waited > 0 {
-		i := index(sources, e.WaitSource)
-		c.waits[i]++
-		c.waited[i] += e.Waited
-	}
 	if e.Class == classify.OK {
 		c.healthy.add(e.Elapsed)
 	}
@@ -151,7 +146,7 @@ func (p *endpoint) noteAttempt(e *heed.Event) {
 	if e.Retry {
 		s.retries++
 	}
-	if failing(e.Class) && e.Reason != string(call.Canceled) {
+	if failing(e.Class) {
 		s.failed++
 	}
 }
@@ -161,6 +156,11 @@ func (p *endpoint) noteCall(e *heed.Event) {
 	c.calls[min(int(e.Class), nClass-1)][reason]++
 	if gaveUp(call.Reason(e.Reason)) {
 		c.giveups[reason]++
+	}
+	if e.Waited > 0 {
+		i := index(sources, e.WaitSource)
+		c.waits[i]++
+		c.waited[i] += e.Waited
 	}
 	s := p.ring.at(e.Time)
 	if s == nil {
@@ -186,10 +186,11 @@ func gaveUp(r call.Reason) bool {
 }
 
 // failing tells whether a class speaks of an outage. A throttle is the pace's
-// business, a refused request or credential that of whoever sent it.
+// business, a refused request or credential that of whoever sent it, and of an
+// attempt that its caller cancelled nobody knows.
 func failing(c classify.Class) bool {
 	switch c {
-	case classify.OK, classify.Throttled, classify.Permanent, classify.Unauthorized:
+	case classify.OK, classify.Throttled, classify.Permanent, classify.Unauthorized, classify.Unknown:
 		return false
 	}
 	return true
