@@ -4,34 +4,35 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/heedproject/heed/call"
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/mask"
 )
 
-// Reason says why a call ended without the answer it was sent for. The set is
-// closed; the words are used in errors, logs, metrics and problem types alike.
-type Reason string
+// Reason says why a call ended without the answer it was sent for. "We
+// decided" and "the server said" are told apart: with an answer of the server
+// in hand, RoundTrip returns that answer and no error.
+type Reason = call.Reason
 
-// The reasons. "We decided" and "the server said" are told apart: with an
-// answer of the server in hand, RoundTrip returns that answer and no error.
+// The reasons; package call says what each means.
 const (
-	DeadlineExceeded   Reason = "deadline-exceeded"             // the budget or the caller's deadline is used up
-	QuotaWait          Reason = "quota-wait-exceeds-deadline"   // the next permitted instant lies beyond it
-	OverCeiling        Reason = "hint-over-ceiling"             // the server asks for more than retry.ceiling
-	Deferred           Reason = "deferred"                      // as before, for a queue to keep
-	BreakerOpen        Reason = "breaker-open"                  // the dependency is down
-	RetryBudget        Reason = "retry-budget-exhausted"        // client-side retry budget
-	AttemptsExhausted  Reason = "attempts-exhausted"            // retry.attempts
-	NotRepeatable      Reason = "not-repeatable"                // a write whose outcome nobody knows
-	BodyNotReplayable  Reason = "body-not-replayable"           // the body was too large to keep
-	NotAllowed         Reason = "not-allowed"                   // the allow list
-	TokenFailed        Reason = "token-failed"                  // no credential could be had
-	Canceled           Reason = "canceled"                      // the caller gave up
-	PermanentFailure   Reason = "permanent"                     // repeating cannot help
-	InvalidAnswer      Reason = "invalid-answer"                // answered, and not what it claims to be
-	TruncatedAnswer    Reason = "truncated-answer"              // answered, and cut short
-	StaleAnswer        Reason = "stale-answer"                  // answered from an old copy
-	RetryOff           Reason = "retry-off"                     // retrying is switched off for the call
+	DeadlineExceeded  = call.DeadlineExceeded
+	QuotaWait         = call.QuotaWait
+	OverCeiling       = call.OverCeiling
+	Deferred          = call.Deferred
+	BreakerOpen       = call.BreakerOpen
+	RetryBudget       = call.RetryBudget
+	AttemptsExhausted = call.AttemptsExhausted
+	NotRepeatable     = call.NotRepeatable
+	BodyNotReplayable = call.BodyNotReplayable
+	NotAllowed        = call.NotAllowed
+	TokenFailed       = call.TokenFailed
+	Canceled          = call.Canceled
+	PermanentFailure  = call.PermanentFailure
+	InvalidAnswer     = call.InvalidAnswer
+	TruncatedAnswer   = call.TruncatedAnswer
+	StaleAnswer       = call.StaleAnswer
+	RetryOff          = call.RetryOff
 )
 
 // Error is what RoundTrip returns when it has no answer to hand over. It tells

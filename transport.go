@@ -3,8 +3,10 @@ package heed
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
+	"github.com/heedproject/heed/call"
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/hint"
 	"github.com/heedproject/heed/policy"
@@ -14,11 +16,17 @@ import (
 // Transport is an http.RoundTripper that makes calls survive. The zero value
 // works. Its fields are not changed after the first use; it is safe for use
 // by many goroutines.
+//
+// An answer of the server is handed over as it is, also a 429 or 503 that
+// retrying could not mend; ReportOf tells what it took. An *Error is returned
+// where there is no answer, or where one with a status below 400 is not what
+// it claims to be.
 type Transport struct {
 	// Base sends one attempt. Default: an http.Transport of its own with the
-	// timeouts of Policy.
+	// timeouts of Policy, see NewBase.
 	Base http.RoundTripper
-	// Policy is what was agreed for the endpoint. Zero: the documented defaults.
+	// Policy is what was agreed for the endpoint. Zero: the documented
+	// defaults. An invalid policy fails every call; Policy.Validate says why.
 	Policy policy.Policy
 	// Classifier knows the provider's errors. nil: the vendor-neutral table.
 	Classifier *classify.Classifier
@@ -33,6 +41,47 @@ type Transport struct {
 	Observe func(Event)
 	// Seed makes jitter and generated keys repeatable. 0: random.
 	Seed uint64
+
+	once  sync.Once
+	state *state
+}
+
+// RoundTrip sends r and hands over its one result.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	o, err := t.begin(r)
+	if err != nil {
+		return nil, err
+	}
+	defer o.abandon() // after a panic in somebody's hook
+	for {
+		if err := o.admit(); err != nil {
+			return nil, o.fail(err)
+		}
+		if err := o.send(); err != nil {
+			return nil, o.fail(err)
+		}
+		o.understand()
+		next := o.decide()
+		if next.Action == call.End {
+			return o.deliver(next)
+		}
+		o.discard()
+		if next.Action == call.Refresh {
+			err = o.renew()
+		} else {
+			err = o.rest(next)
+		}
+		if err != nil {
+			return nil, o.fail(err)
+		}
+	}
+}
+
+// CloseIdleConnections closes the idle connections of Base, if it can.
+func (t *Transport) CloseIdleConnections() {
+	if c, ok := t.init().base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
 }
 
 // Call is what a caller may say about one request; see WithCall.
@@ -51,8 +100,8 @@ type Call struct {
 	Key string
 	// RetryOff sends the call once.
 	RetryOff bool
-	// Queued says that a queue keeps the call: waits beyond the ceiling are
-	// deferred and not failed.
+	// Queued says that a queue keeps the call: where a waiting call would
+	// sleep for a second or more, or fail, it ends as Deferred.
 	Queued bool
 }
 
@@ -61,34 +110,4 @@ type callKey struct{}
 // WithCall returns a context whose request is sent as c says.
 func WithCall(ctx context.Context, c Call) context.Context {
 	return context.WithValue(ctx, callKey{}, &c)
-}
-
-// Waiter is a call that waits, as Transport.Waiting tells it.
-type Waiter struct {
-	CallID        string            `json:"call_id"`
-	CorrelationID string            `json:"correlation_id,omitempty"`
-	Endpoint      string            `json:"endpoint"`
-	Tenant        string            `json:"tenant,omitempty"`
-	Priority      int               `json:"priority"`
-	Attempt       int               `json:"attempt"` // the one it waits for
-	For           policy.WaitSource `json:"for"`
-	Since         time.Time         `json:"since"`
-	Until         time.Time         `json:"until,omitzero"` // as far as known
-	Ahead         int               `json:"ahead"`          // waiters before it
-}
-
-// GateState is one quota key, as Transport.Gates tells it. Key is a
-// fingerprint, never the credential.
-type GateState struct {
-	Key         string    `json:"key"`
-	Endpoint    string    `json:"endpoint"`
-	Breaker     string    `json:"breaker"`
-	OpenUntil   time.Time `json:"open_until,omitzero"`
-	ClosedUntil time.Time `json:"closed_until,omitzero"`
-	Rate        float64   `json:"rate_per_second"` // 0: unpaced
-	RateFrom    string    `json:"rate_from"`       // configured, quota, learned or none
-	InFlight    int       `json:"in_flight"`
-	Waiting     int       `json:"waiting"`
-	Remaining   *int64    `json:"remaining,omitempty"`
-	RetryTokens int       `json:"retry_tokens"`
 }

@@ -1,6 +1,9 @@
 package policy
 
-import "time"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 // or returns v unless it is the zero value, else d.
 func or[T comparable](v, d T) T {
@@ -62,4 +65,21 @@ func (b Breaker) withDefaults() Breaker {
 	b.OnOpen = or(b.OnOpen, OnOpenWait)
 	b.Health.Method = or(b.Health.Method, "GET")
 	return b
+}
+
+// Jitter draws the positive extra above a wait that the server asked for.
+func (h Hints) Jitter(wait time.Duration, rng *rand.Rand) time.Duration {
+	top := min(float64(h.JitterMax), h.JitterRatio*float64(wait))
+	if !(top >= 1) {
+		return 0
+	}
+	return time.Duration(rng.Float64() * top)
+}
+
+// Cost is how many tokens a retry after a throttle, or after anything else, takes.
+func (t Tokens) Cost(throttled bool) int {
+	if throttled {
+		return t.Throttled
+	}
+	return t.Transient
 }

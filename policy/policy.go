@@ -58,6 +58,9 @@ type Retry struct {
 	Ceiling time.Duration
 	// OverCeiling says what a hint beyond Ceiling does. Default Fail.
 	OverCeiling OverCeiling
+	// Announce sends Heed-Attempt on every attempt, so that a heed further
+	// out, such as a gateway, leaves retrying to this one.
+	Announce bool
 	// Tokens bounds the retries of all calls of a quota key together.
 	Tokens Tokens
 }

@@ -1,0 +1,254 @@
+package admit
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/heedproject/heed/classify"
+	"github.com/heedproject/heed/policy"
+)
+
+// Gate is the Keeper of a quota key within one process. Make it with NewGate.
+type Gate struct {
+	mu  sync.Mutex
+	p   *policy.Policy
+	rng *rand.Rand
+
+	sent     uint64 // attempts let through
+	refused  uint64 // of them throttled
+	inFlight int
+	groups   []int
+	breaker  breaker
+	hold     hold
+	pace     pace
+	quota    quota
+	budget   int // retry tokens left
+}
+
+// NewGate returns the gate of a key under p, which has its defaults filled in
+// and is not changed any more. rng seeds every jitter of the gate.
+func NewGate(p *policy.Policy, rng *rand.Rand) *Gate {
+	g := &Gate{p: p, rng: rng, groups: make([]int, len(p.Limits.Groups)), budget: p.Retry.Tokens.Capacity}
+	g.pace.init(&p.Limits)
+	return g
+}
+
+// Admit implements Keeper. The order of the questions is the order in which
+// an answer concerns most callers.
+func (g *Gate) Admit(now time.Time, a Ask) Answer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.breaker.state != Closed && !g.p.Breaker.Off {
+		return g.probe(now, a)
+	}
+	if now.Before(g.hold.until) {
+		return Answer{At: g.hold.until, Source: g.hold.source, Everyone: true}
+	}
+	if wait, ok := g.full(a); !ok {
+		return wait
+	}
+	if g.byQuota() {
+		g.pace.follow(g.quota.pace(&g.p.Limits))
+	}
+	if at := g.pace.due(now); now.Before(at) {
+		return Answer{At: at, Source: policy.WaitPace}
+	}
+	if at := g.quota.take(now, &g.p.Limits); now.Before(at) {
+		return Answer{At: at, Source: policy.WaitQuota}
+	}
+	g.pace.take(now, a.Waiting > 0)
+	return g.pass(now, a, false)
+}
+
+// byQuota tells that the quota that comes back is the better pace than one
+// that is learned.
+func (g *Gate) byQuota() bool { return g.pace.mode != fixed && g.quota.refills() }
+
+func (g *Gate) pass(now time.Time, a Ask, probe bool) Answer {
+	if !probe { // a probe must not need what may be exhausted
+		g.inFlight++
+		if a.Group >= 0 {
+			g.groups[a.Group]++
+		}
+	}
+	g.pace.note(now)
+	p := Pass{At: now, Seq: g.sent, Gen: g.breaker.gen, Group: a.Group, Probe: probe}
+	g.sent++
+	return Answer{Kind: Go, Breaker: g.breaker.state, Pass: p}
+}
+
+// probe answers while the breaker is not closed.
+func (g *Gate) probe(now time.Time, a Ask) Answer {
+	at, ok := g.breaker.probe(now, g.p.Breaker.Lease)
+	if ok {
+		return g.pass(now, a, true)
+	}
+	kind := Wait
+	if g.p.Breaker.OnOpen == policy.OnOpenFail {
+		kind = No
+	}
+	return Answer{Kind: kind, At: at, Source: policy.WaitBreaker, Everyone: true, Breaker: g.breaker.state}
+}
+
+// full tells which concurrency cap is reached.
+func (g *Gate) full(a Ask) (Answer, bool) {
+	if c := g.p.Limits.Concurrency; c > 0 && g.inFlight >= c {
+		return Answer{Source: policy.WaitConcurrency, Everyone: true}, false
+	}
+	if a.Group >= 0 {
+		if c := g.p.Limits.Groups[a.Group].Concurrency; c > 0 && g.groups[a.Group] >= c {
+			return Answer{Source: policy.WaitConcurrency}, false
+		}
+	}
+	return Answer{}, true
+}
+
+// Release implements Keeper.
+func (g *Gate) Release(_ time.Time, p Pass) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p.Probe {
+		return
+	}
+	g.inFlight--
+	if p.Group >= 0 {
+		g.groups[p.Group]--
+	}
+}
+
+// Observe implements Keeper.
+func (g *Gate) Observe(now time.Time, r Result) Told {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := g.breaker.state
+	g.settle(now, &r)
+	g.learn(now, &r)
+	t := Told{Breaker: g.breaker.state, Changed: g.breaker.state != before}
+	switch {
+	case g.breaker.state != Closed:
+		t.Until, t.Source = g.breaker.until, policy.WaitBreaker
+	case now.Before(g.hold.until):
+		t.Until, t.Source = g.hold.until, g.hold.source
+	}
+	if r.Retry {
+		t.Cost, t.Retry = g.spend(&r)
+	}
+	return t
+}
+
+// settle lets the breaker see the result.
+func (g *Gate) settle(now time.Time, r *Result) {
+	if g.p.Breaker.Off {
+		return
+	}
+	was := g.breaker.state
+	g.breaker.observe(now, &g.p.Breaker, r, g.rng)
+	if was != Closed && g.breaker.state == Closed {
+		g.pace.resume(now, policy.Unlimited)
+	}
+}
+
+// learn lets hold, quota and pace see the result.
+func (g *Gate) learn(now time.Time, r *Result) {
+	if r.Verdict.Class == classify.Throttled {
+		g.refused++
+	}
+	if r.Hint.HasRemaining {
+		g.quota.observe(now, r, g.sent, g.refused, g.rng)
+	}
+	switch r.Verdict.Class {
+	case classify.Throttled:
+		g.throttled(now, r)
+	case classify.Overloaded:
+		if wait := floor(r); wait > 0 && g.breaker.state == Closed {
+			g.hold.extend(now.Add(wait+g.p.Hints.Jitter(wait, g.rng)), policy.WaitRetryAfter)
+			g.pace.resume(g.hold.until, wait)
+		}
+	case classify.OK:
+		if r.Pass.At.After(g.hold.cut) {
+			g.hold.misses = 0
+		}
+		g.budget = min(g.budget+max(r.Paid, 1), g.p.Retry.Tokens.Capacity)
+	}
+}
+
+// throttled closes the key. A throttle of an attempt that left before the key
+// closed tells nothing new but a longer hint.
+func (g *Gate) throttled(now time.Time, r *Result) {
+	if r.Verdict.Scope == classify.ScopeCall {
+		return
+	}
+	fresh := r.Pass.At.After(g.hold.cut)
+	wait, source, saved := floor(r), policy.WaitRetryAfter, time.Duration(0)
+	if wait == 0 && r.Hint.HasReset && r.Hint.HasRemaining && r.Hint.Remaining == 0 && !g.quota.refills() {
+		wait, source = r.Hint.Reset, policy.WaitQuota
+	}
+	if wait > 0 {
+		wait = min(wait, g.ceiling()) + g.p.Hints.Jitter(wait, g.rng)
+		saved = wait
+	} else if fresh {
+		wait, source = g.hold.blind(g.p.Backoff.Cap), policy.WaitPace
+	}
+	g.pace.refused()
+	if fresh {
+		g.pace.cut(r.Pass.At, g.sent-r.Pass.Seq-1)
+		g.hold.cut = now
+		g.hold.misses++
+	}
+	g.hold.extend(now.Add(wait), source)
+	g.pace.resume(g.hold.until, saved)
+}
+
+// ceiling bounds how long a hint closes the key: a policy that clamps also
+// clamps for the others.
+func (g *Gate) ceiling() time.Duration {
+	if g.p.Retry.OverCeiling == policy.Clamp {
+		return g.p.Retry.Ceiling
+	}
+	return policy.Unlimited / 2
+}
+
+func floor(r *Result) time.Duration {
+	if r.Hint.HasWait {
+		return max(r.Hint.Wait, r.Verdict.Wait)
+	}
+	return r.Verdict.Wait
+}
+
+// spend takes the retry tokens of one retry. A retry that will wait for the
+// breaker costs nothing: the breaker bounds that load already.
+func (g *Gate) spend(r *Result) (cost int, ok bool) {
+	t := &g.p.Retry.Tokens
+	if t.Off || g.breaker.state != Closed || r.Pass.Probe {
+		return 0, true
+	}
+	cost = t.Cost(r.Verdict.Class == classify.Throttled)
+	if g.budget < cost {
+		return 0, false
+	}
+	g.budget -= cost
+	return cost, true
+}
+
+// hold is the time for which the key is closed by what the server said.
+type hold struct {
+	until  time.Time
+	source policy.WaitSource
+	cut    time.Time // when the last throttle was learned of
+	misses int       // throttles in a row without a success in between
+}
+
+func (h *hold) extend(t time.Time, source policy.WaitSource) {
+	if t.After(h.until) {
+		h.until, h.source = t, source
+	}
+}
+
+// blindHold is how long a key stays closed after the first throttle that says
+// nothing; it doubles while no attempt succeeds.
+const blindHold = 25 * time.Millisecond
+
+func (h *hold) blind(top time.Duration) time.Duration {
+	return min(blindHold<<min(h.misses, 20), max(top, blindHold))
+}

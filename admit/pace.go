@@ -1,0 +1,279 @@
+package admit
+
+import (
+	"math"
+	"time"
+
+	"github.com/heedproject/heed/policy"
+)
+
+// The constants of learning. They say how a rate that nobody told is found;
+// docs/decisions/learned-rate.md has the reasoning and the measurements.
+const (
+	exploreGrowth = 1.3   // relative growth per second while nothing was throttled
+	rampGrowth    = 3.0   // the same after an outage of a key that is not paced
+	keepBelow     = 0.985 // of a rate that was measured
+	probeGrowth   = 0.003
+	probeTime     = 10 * time.Second // after which probing upward speeds up
+	burstTime     = 100 * time.Millisecond
+	catchUp       = 25 * time.Millisecond // of lateness that a learned pace makes good
+	slowest       = 1.0 / 3600            // requests per second
+)
+
+// pace spaces requests evenly at a rate: configured, or learned. A rate of 0
+// lets everything through.
+type pace struct {
+	told float64       // configured; 0: none
+	rate float64       // in force
+	lag  time.Duration // how far the schedule may fall behind and catch up: the burst
+	next time.Time     // the next free slot
+	mode mode
+
+	growth  float64       // relative growth of a learned rate per second
+	growing time.Duration // how long it has grown since it was measured
+	calm    float64       // how much slower probing upward has become
+	grown   time.Time
+	goal    float64 // ramping: beyond it the key is not paced any more
+
+	history history
+	last    cutAt // the last throttle
+}
+
+// cutAt is what is remembered of a throttle.
+type cutAt struct {
+	at   time.Time
+	seq  uint64 // accepted until then
+	seen bool
+}
+
+// mode is how a pace came by its rate.
+type mode uint8
+
+const (
+	unpaced   mode = iota
+	fixed          // configured
+	exploring      // from Learn.Start upward, nothing throttled yet
+	ramping        // after an outage, up to what it was
+	measured       // by throttles
+	ignorant       // learning is switched off
+)
+
+func (m mode) String() string {
+	return [...]string{"none", "configured", "exploring", "ramping", "learned", "none"}[m]
+}
+
+func (p *pace) init(l *policy.Limits) {
+	switch {
+	case l.Rate > 0:
+		p.told, p.rate, p.mode = l.Rate, l.Rate, fixed
+		// The server counts arrivals, not departures: keep back what the
+		// network may squeeze together within 10 ms.
+		burst := float64(l.Burst)
+		burst -= min(burst/2, math.Ceil(min(burst/10, l.Rate/100)))
+		p.lag = seconds((max(burst, 1) - 1) / l.Rate)
+	case l.Learn.Off:
+		p.mode = ignorant
+	case l.Learn.Start > 0:
+		p.rate, p.mode, p.growth, p.lag = l.Learn.Start, exploring, exploreGrowth, catchUp
+	}
+	p.calm = 1
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(min(s, 1e9) * float64(time.Second))
+}
+
+// due is when the next slot is free; now or earlier: at once.
+func (p *pace) due(now time.Time) time.Time {
+	if p.rate == 0 {
+		return now
+	}
+	if early := now.Add(-p.lag); p.next.Before(early) {
+		return early
+	}
+	return p.next
+}
+
+// take takes the slot that is due.
+func (p *pace) take(now time.Time, demand bool) {
+	if p.rate == 0 {
+		return
+	}
+	slot := p.due(now)
+	p.grow(now, demand)
+	if p.rate > 0 {
+		p.next = slot.Add(seconds(1 / p.rate))
+	}
+}
+
+// grow raises a learned rate with the time for which it was the limit. Time
+// in which nobody waited proves nothing about a higher rate.
+func (p *pace) grow(now time.Time, demand bool) {
+	idle := p.grown
+	p.grown = now
+	if p.mode == fixed && p.rate == p.told || !demand || idle.IsZero() {
+		return
+	}
+	dt := min(max(now.Sub(idle), 0), time.Second)
+	g := p.growth
+	if p.mode == measured {
+		p.growing += dt
+		t := float64(p.growing) / float64(probeTime) / p.calm
+		g = min(probeGrowth/p.calm*(1+t*t), 0.25)
+	}
+	p.rate *= 1 + g*dt.Seconds()
+	switch {
+	case p.mode == fixed:
+		p.rate = min(p.rate, p.told)
+	case p.mode == ramping && p.rate > p.goal:
+		p.rate, p.mode = 0, unpaced
+	}
+}
+
+// follow takes over a rate that is known better.
+func (p *pace) follow(rate float64) {
+	p.rate, p.mode, p.lag, p.growing = rate, measured, catchUp, 0
+}
+
+// note counts a request that leaves now.
+func (p *pace) note(now time.Time) { p.history.add(now) }
+
+// refused takes a request that was throttled out of the count.
+func (p *pace) refused() { p.history.drop() }
+
+// cut learns from a throttle of the request that left at t as number seq;
+// sent is how many have left by now.
+func (p *pace) cut(t time.Time, after uint64) {
+	accepted := p.history.total - min(after, p.history.total)
+	switch p.mode {
+	case ignorant:
+		return
+	case fixed: // somebody else uses the key too, or the published limit is not the real one
+		p.rate = max(p.rate*0.95, p.told/20)
+		p.growth = 0.02
+	default:
+		r := max(p.measure(t, after, accepted), slowest)
+		if p.mode == measured && math.Abs(r-p.rate) < 0.1*p.rate {
+			p.calm = min(2*p.calm, 64)
+		} else {
+			p.calm = 1
+		}
+		p.rate, p.mode, p.growing, p.lag = keepBelow*r, measured, 0, burstTime/2
+	}
+	p.last = cutAt{at: t, seq: accepted, seen: true}
+	p.history.restart()
+}
+
+// measure infers the rate of the server from a throttle at t. Whatever limiter
+// it uses, between any earlier instant and t it took no more than a burst plus
+// rate times time; at the throttle that bound is reached for some instant. The
+// burst is not known; a tenth of a second's worth, and two requests at least,
+// is assumed, until a second throttle brackets the rate: at the first one
+// nothing was left, so that between the two there is no burst to guess.
+func (p *pace) measure(t time.Time, after, accepted uint64) float64 {
+	excess := func(r float64) float64 {
+		x := p.history.excess(t, after, r) - max(2, r*burstTime.Seconds())
+		if p.last.seen {
+			span := t.Sub(p.last.at).Seconds()
+			x = max(x, float64(accepted-p.last.seq)-r*span)
+		}
+		return x
+	}
+	lo, hi := slowest, 1e6
+	for range 60 {
+		mid := math.Sqrt(lo * hi)
+		if excess(mid) > 0 {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// resume goes on after the key was closed until t, for so long that credit
+// worth of requests may have been saved up.
+func (p *pace) resume(t time.Time, credit time.Duration) {
+	p.grown = t
+	if p.mode == unpaced {
+		p.ramp()
+	}
+	if p.mode != fixed && p.next.Before(t) {
+		p.next = t.Add(-min(p.lag, credit))
+	}
+}
+
+// ramp lets the backlog of a key without a pace out at a growing rate, and not
+// all of it at the instant the key opens.
+func (p *pace) ramp() {
+	was := max(p.history.mean(), 10)
+	p.rate, p.goal, p.growth, p.mode, p.lag = was/2, 4*was, rampGrowth, ramping, 0
+}
+
+// history counts requests in slots of time, so that the rate over any recent
+// span can be told.
+type history struct {
+	slots  [512]uint16
+	start  int64 // number of the first slot that counts
+	latest int64
+	total  uint64
+}
+
+const slotTime = 10 * time.Millisecond
+
+func (h *history) add(now time.Time) {
+	n := now.UnixNano() / int64(slotTime)
+	size := int64(len(h.slots))
+	if h.start == 0 {
+		h.start, h.latest = n, n
+	}
+	for i := max(h.latest+1, n-size+1); i <= n; i++ {
+		h.slots[i%size] = 0
+	}
+	h.latest = max(h.latest, n)
+	h.start = max(h.start, h.latest-size+1)
+	if c := &h.slots[h.latest%size]; *c < math.MaxUint16 {
+		*c++
+	}
+	h.total++
+}
+
+// drop forgets the newest request.
+func (h *history) drop() {
+	h.total -= min(h.total, 1)
+	for i := h.latest; i >= h.start && i > 0; i-- {
+		if c := &h.slots[i%int64(len(h.slots))]; *c > 0 {
+			*c--
+			return
+		}
+	}
+}
+
+// restart forgets the spans before the newest slot.
+func (h *history) restart() {
+	if h.start != 0 {
+		h.start = h.latest + 1
+	}
+}
+
+// excess is by how much the requests until t exceed rate r, over the span for
+// which that is most; after is how many left later than t.
+func (h *history) excess(t time.Time, after uint64, r float64) float64 {
+	most, n := 0.0, -float64(after)
+	for i := h.latest; i >= h.start && i > 0; i-- {
+		n += float64(h.slots[i%int64(len(h.slots))])
+		begin := time.Unix(0, i*int64(slotTime))
+		most = max(most, n-r*max(t.Sub(begin).Seconds(), 0))
+	}
+	return most
+}
+
+// mean is the rate over all slots, in requests per second.
+func (h *history) mean() float64 {
+	var n float64
+	for i := h.start; i <= h.latest; i++ {
+		n += float64(h.slots[i%int64(len(h.slots))])
+	}
+	span := time.Duration(h.latest-h.start+1) * slotTime
+	return n / max(span.Seconds(), slotTime.Seconds())
+}

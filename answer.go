@@ -1,0 +1,203 @@
+package heed
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/heedproject/heed/admit"
+	"github.com/heedproject/heed/call"
+	"github.com/heedproject/heed/classify"
+	"github.com/heedproject/heed/hint"
+	"github.com/heedproject/heed/policy"
+)
+
+// ErrTruncated is what reading a body ends with that was cut short.
+var ErrTruncated = errors.New("the answer was cut short")
+
+// ErrBreakerOpen is the cause of an Error whose Reason is BreakerOpen.
+var ErrBreakerOpen = errors.New("the breaker is open: the dependency has failed too often")
+
+// answer is the body that the caller reads. Its end is the end of the call: it
+// gives the concurrency permit back.
+type answer struct {
+	o          *op
+	rest       io.ReadCloser
+	n          int64
+	ended      bool
+	waitSource policy.WaitSource
+	quota      hint.Hint
+}
+
+// note keeps the quota as last told.
+func (a *answer) note(h *hint.Hint) {
+	if h.HasRemaining || h.HasLimit {
+		a.quota = *h
+	}
+}
+
+// verify reads the whole answer before it is delivered, where the policy asks
+// for it.
+func (o *op) verify() {
+	if o.p.Verify.Mode != policy.VerifyFull || o.resp.Body == nil || o.Method == http.MethodHead {
+		return
+	}
+	body := newSpool(idleReader{o.resp.Body, o})
+	body.limit = o.p.Verify.SpoolLimit
+	err := body.fill()
+	o.resp.Body.Close()
+	if err == nil {
+		o.verified, err = classify.Complete(o.resp.Header.Get("Content-Type"), plainReader(o.resp, body.reader()))
+	}
+	if err != nil {
+		body.Close()
+		o.resp.Body = http.NoBody
+		o.err = err
+		o.verdict = classify.Verdict{Class: classify.Truncated, Retry: classify.Idempotent, Rule: "verify: full"}
+		return
+	}
+	o.resp.Body = &spooled{body.reader(), body}
+}
+
+// spooled is a verified answer.
+type spooled struct {
+	io.Reader
+	body *spool
+}
+
+func (s *spooled) Close() error { return s.body.Close() }
+
+// idleReader bounds the silence between two reads.
+type idleReader struct {
+	io.ReadCloser
+	o *op
+}
+
+func (r idleReader) Read(p []byte) (int, error) {
+	r.o.ctx.arm(r.o.p.Timeouts.Idle)
+	n, err := r.ReadCloser.Read(p)
+	r.o.ctx.disarm()
+	return n, err
+}
+
+// deliver ends the call with what there is.
+func (o *op) deliver(d call.Decision) (*http.Response, error) {
+	if o.resp == nil {
+		return nil, o.fail(o.ending(d))
+	}
+	dressed := o.verdict.Class != classify.OK && o.resp.StatusCode < 400
+	if dressed {
+		err := o.error(d.Reason, d.At, o.err)
+		o.discard()
+		return nil, o.fail(err)
+	}
+	o.done = true
+	if o.resp.StatusCode == http.StatusSwitchingProtocols {
+		o.release() // the connection is the caller's now
+		o.tellCall(d.Reason, 0)
+		return o.resp, nil
+	}
+	o.out.o, o.out.rest = o, o.resp.Body
+	o.reason = d.Reason
+	o.resp.Body = &o.out
+	o.resp.Request = o.in
+	if o.out.rest == nil || o.out.rest == http.NoBody {
+		o.out.rest = http.NoBody
+		o.out.end(nil)
+	}
+	return o.resp, nil
+}
+
+// ending is the error of a call without an answer.
+func (o *op) ending(d call.Decision) error {
+	if o.x.Failure == classify.Canceled {
+		return o.gaveUp(o.in.Context())
+	}
+	return o.error(d.Reason, d.At, o.err)
+}
+
+// Read implements io.Reader.
+func (a *answer) Read(p []byte) (int, error) {
+	if a.ended {
+		return a.rest.Read(p) // whatever a body says after its end
+	}
+	o := a.o
+	if o.p.Timeouts.Attempt == 0 {
+		o.ctx.arm(o.p.Timeouts.Idle)
+	}
+	n, err := a.rest.Read(p)
+	if o.p.Timeouts.Attempt == 0 {
+		o.ctx.disarm()
+	}
+	a.n += int64(n)
+	if err == nil {
+		return n, nil
+	}
+	if err != io.EOF {
+		err = a.cut(err)
+	}
+	a.end(err)
+	return n, err
+}
+
+// cut tells why a body ended too early, and tells the gate.
+func (a *answer) cut(err error) error {
+	o := a.o
+	if ctx := o.in.Context(); ctx.Err() != nil {
+		return o.gaveUp(ctx)
+	}
+	v := classify.Verdict{Class: classify.Truncated, Executed: classify.Yes}
+	o.gate.Observe(time.Now(), admit.Result{Pass: o.pass, Verdict: v, Failure: classify.BodyCut, Status: o.lastStatus, Late: true})
+	o.verdict = v
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errors.Join(errIdle, err)
+	}
+	return o.error(TruncatedAnswer, time.Time{}, errors.Join(ErrTruncated, err))
+}
+
+var errIdle = timeoutError("the body fell silent for longer than the policy allows")
+
+// Close implements io.Closer.
+func (a *answer) Close() error {
+	err := a.rest.Close()
+	a.end(nil)
+	return err
+}
+
+// end ends the call, once.
+func (a *answer) end(err error) {
+	if a.ended {
+		return
+	}
+	a.ended = true
+	a.o.release()
+	a.o.ctx.end()
+	a.o.closeRequest()
+	reason := a.o.reason
+	if e, ok := errors.AsType[*Error](err); ok && err != nil {
+		reason = e.Reason
+	}
+	a.o.tellCall(reason, a.n)
+}
+
+// ReportOf tells what it took to get resp, if a Transport got it.
+func ReportOf(resp *http.Response) (Report, bool) {
+	a, ok := resp.Body.(*answer)
+	if !ok {
+		return Report{}, false
+	}
+	return a.o.report(), true
+}
+
+func (o *op) report() Report {
+	q := &o.out.quota
+	return Report{
+		CallID: o.id, Attempts: o.Attempts, WireAttempts: o.wire, Waited: o.waited,
+		WaitSource: o.out.waitSource, Breaker: o.breaker.String(), Class: o.verdict.Class,
+		Remaining: q.Remaining, Limit: q.Limit, Reset: q.Reset,
+		HasRemaining: q.HasRemaining, HasLimit: q.HasLimit, HasReset: q.HasReset,
+		Verified: o.verified,
+	}
+}

@@ -1,0 +1,329 @@
+package heed
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/heedproject/heed/admit"
+	"github.com/heedproject/heed/call"
+	"github.com/heedproject/heed/classify"
+	"github.com/heedproject/heed/hint"
+	"github.com/heedproject/heed/policy"
+)
+
+// send makes one attempt. What it came to stands in o.resp or o.err; an error
+// is returned only where nothing could be sent.
+func (o *op) send() error {
+	o.resp, o.err, o.hint = nil, nil, hint.Hint{}
+	if o.t.Token != nil {
+		began := time.Now()
+		tok, err := o.t.Token.Current(o.in.Context())
+		o.noteWait(time.Since(began), policy.WaitToken)
+		if err != nil {
+			o.observe(classify.Verdict{}, classify.Canceled)
+			return o.error(TokenFailed, time.Time{}, err)
+		}
+		o.tok = tok
+	}
+	o.conns.Store(0)
+	o.ctx.begin(o)
+	req, err := o.request()
+	if err != nil {
+		o.observe(classify.Verdict{}, classify.Canceled)
+		o.ctx.end()
+		return o.error(BodyNotReplayable, time.Time{}, err)
+	}
+	o.sentAt = time.Now()
+	o.ctx.arm(o.attemptTime())
+	o.resp, o.err = o.s.base.RoundTrip(req)
+	if o.p.Timeouts.Attempt == 0 {
+		o.ctx.disarm()
+	}
+	if o.err != nil {
+		o.ctx.end()
+	}
+	o.wire += max(int(o.conns.Load()), 1)
+	return nil
+}
+
+// attemptTime is how long this attempt may take until the head of its answer.
+func (o *op) attemptTime() time.Duration {
+	d := o.p.Timeouts.Attempt
+	if !o.Deadline.IsZero() {
+		if left := time.Until(o.Deadline); d == 0 || left < d {
+			d = max(left, 1)
+		}
+	}
+	return d
+}
+
+// request is the copy of the caller's request that goes out. The header is
+// copied only when something is put into it.
+func (o *op) request() (*http.Request, error) {
+	out := o.in.WithContext(&o.ctx)
+	writes := o.Method == http.MethodPost || o.Method == http.MethodPatch
+	own := o.key != "" || o.past || o.t.Token != nil || o.p.Retry.Announce
+	if own || writes && !o.Keyed && hasKey(o.in.Header) {
+		out.Header = o.in.Header.Clone()
+		if out.Header == nil {
+			out.Header = http.Header{}
+		}
+	}
+	if own {
+		o.decorate(out)
+	}
+	if writes && !o.Keyed {
+		forbidResend(out)
+	}
+	return out, o.attach(out)
+}
+
+// decorate puts key, credential and cache directive onto out.
+func (o *op) decorate(out *http.Request) {
+	if o.key != "" {
+		if o.p.Key.Header != "Idempotency-Key" {
+			out.Header.Del("Idempotency-Key")
+		}
+		out.Header.Set(o.p.Key.Header, call.Quote(&o.p.Key, o.key))
+	}
+	if o.past {
+		out.Header.Set("Cache-Control", "no-cache")
+	}
+	if o.p.Retry.Announce {
+		out.Header.Set("Heed-Attempt", itoa(o.Attempts))
+	}
+	if o.t.Token != nil {
+		if o.tok.Query != "" {
+			u := *o.in.URL
+			out.URL = &u
+		}
+		o.tok.Apply(out)
+	}
+}
+
+// attach gives out its body: the caller's own at first, a copy afterwards.
+func (o *op) attach(out *http.Request) error {
+	switch {
+	case o.body != nil:
+		out.Body = o.body.reader()
+	case o.Attempts > 1 && o.in.GetBody != nil:
+		b, err := o.in.GetBody()
+		if err != nil {
+			return err
+		}
+		out.Body = b
+	}
+	return nil
+}
+
+func hasKey(h http.Header) bool {
+	return len(h["Idempotency-Key"]) > 0 || len(h["X-Idempotency-Key"]) > 0
+}
+
+// forbidResend keeps net/http from repeating a write on its own. It does so
+// for a request with one of these headers; written in lower case they mean the
+// same to the server and nothing to net/http.
+func forbidResend(out *http.Request) {
+	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if v, ok := out.Header[name]; ok {
+			delete(out.Header, name)
+			out.Header[strings.ToLower(name)] = v
+		}
+	}
+}
+
+// understand says what the attempt meant, and what the server said about time.
+func (o *op) understand() {
+	now := time.Now()
+	o.x = classify.Exchange{
+		Method: o.Method, Path: o.in.URL.Path, Keyed: o.Keyed, SentAt: o.sentAt, Now: now,
+	}
+	if o.err != nil {
+		o.x.Failure = failureOf(o.err, o)
+	} else {
+		o.lastStatus = o.resp.StatusCode
+		o.x.Status, o.x.Header = o.resp.StatusCode, o.resp.Header
+		o.x.ContentLength = o.resp.ContentLength
+		o.hint = o.t.Hints.Read(o.resp.Header, now)
+		o.out.note(&o.hint)
+		o.look()
+	}
+	if o.verdict = o.t.Classifier.Classify(&o.x, &o.p.Verify); o.verdict.Class == classify.OK {
+		o.verify()
+	}
+}
+
+// look reads as much of the body as a rule needs, and puts it back.
+func (o *op) look() {
+	if o.p.Verify.Mode == policy.VerifyOff || o.Method == http.MethodHead {
+		return
+	}
+	n := min(o.t.Classifier.Peek(&o.x), policy.PeekLimit)
+	if n <= 0 {
+		return
+	}
+	buf := make([]byte, n)
+	o.ctx.arm(o.p.Timeouts.Idle)
+	got, err := io.ReadFull(o.resp.Body, buf)
+	o.ctx.disarm()
+	o.x.Peeked, o.x.BodyEnd = true, errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && !cut(o.resp, got)
+	o.x.Body = plain(o.resp.Header, buf[:got])
+	o.resp.Body = &rejoined{head: buf[:got], rest: o.resp.Body, err: err}
+	if err != nil && !o.x.BodyEnd {
+		o.x.Failure, o.err = classify.BodyCut, err
+	}
+}
+
+// cut tells whether a body of got bytes is shorter than announced. io.ReadFull
+// reports a plain early end and a cut stream alike.
+func cut(r *http.Response, got int) bool {
+	return r.ContentLength > int64(got)
+}
+
+// plain is the beginning of a body without its content coding, as far as it
+// can be decoded.
+func plain(h http.Header, raw []byte) []byte {
+	if h.Get("Content-Encoding") != "gzip" {
+		return raw
+	}
+	z, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return raw
+	}
+	text, _ := io.ReadAll(io.LimitReader(z, policy.PeekLimit)) // a cut stream still has a beginning
+	return text
+}
+
+// plainReader reads body without its content coding.
+func plainReader(r *http.Response, body io.Reader) io.Reader {
+	if r.Header.Get("Content-Encoding") != "gzip" {
+		return body
+	}
+	z, err := gzip.NewReader(body)
+	if err != nil {
+		return body
+	}
+	return z
+}
+
+// decide tells the gate and asks what comes next.
+func (o *op) decide() call.Decision {
+	now := time.Now()
+	var d call.Decision
+	if o.verdict.Class != classify.OK {
+		o.Replayable = o.replayable()
+		if o.rng == nil {
+			o.rng = o.s.stream(o.s.calls.Load() << 8)
+		}
+		d = o.Next(now, o.verdict, o.hint, o.rng)
+	}
+	told := o.observe(o.verdict, o.x.Failure, d.Action != call.End)
+	if d.Action != call.End && !told.Retry {
+		d = call.Decision{Reason: RetryBudget, At: d.At}
+	}
+	o.past = d.Action == call.Revalidate
+	o.tellAttempt(now, d)
+	return d
+}
+
+func (o *op) replayable() bool {
+	if o.body != nil {
+		return o.body.replayable()
+	}
+	return o.in.Body == nil || o.in.Body == http.NoBody || o.in.GetBody != nil
+}
+
+// observe tells the gate what came of the attempt.
+func (o *op) observe(v classify.Verdict, f classify.Failure, retry ...bool) admit.Told {
+	r := admit.Result{Pass: o.pass, Verdict: v, Hint: o.hint, Failure: f, Paid: o.paid, Retry: len(retry) > 0 && retry[0]}
+	if o.resp != nil {
+		r.Status = o.resp.StatusCode
+	}
+	told := o.gate.Observe(time.Now(), r)
+	o.paid, o.breaker = told.Cost, told.Breaker
+	if told.Changed {
+		o.tellBreaker(told)
+	}
+	return told
+}
+
+// discard drains and closes an answer that is not handed over, so that its
+// connection can be used again, and gives the permit back before the wait.
+func (o *op) discard() {
+	if o.resp != nil && o.resp.Body != nil {
+		if o.resp.ContentLength <= drainBytes {
+			o.ctx.arm(drainTime)
+			_, _ = io.CopyN(io.Discard, o.resp.Body, drainBytes)
+			o.ctx.disarm()
+		}
+		o.resp.Body.Close()
+	}
+	o.ctx.end()
+	o.release()
+	o.lastWait = 0
+}
+
+// What is drained of a discarded answer before its connection is given up.
+const (
+	drainBytes = 64 << 10
+	drainTime  = 100 * time.Millisecond
+)
+
+// health sends the health request of the policy before a probe: the call that
+// would find out whether the dependency is back is not the one that pays.
+func (o *op) health(now time.Time) error {
+	h := &o.p.Breaker.Health
+	if !o.pass.Probe || h.Path == "" {
+		return nil
+	}
+	o.Attempts-- // it is no attempt of the call
+	o.attempt.Add(-1)
+	v, f, status := o.checkHealth(h)
+	told := o.gate.Observe(time.Now(), admit.Result{Pass: o.pass, Verdict: v, Failure: f, Status: status})
+	o.held = false
+	if told.Changed {
+		o.tellBreaker(told)
+	}
+	return o.admit()
+}
+
+func (o *op) checkHealth(h *policy.Health) (v classify.Verdict, f classify.Failure, status int) {
+	ctx, cancel := context.WithTimeout(o.in.Context(), o.p.Timeouts.Connect+o.p.Timeouts.Header)
+	defer cancel()
+	ref, err := url.Parse(h.Path)
+	if err != nil {
+		return classify.Verdict{Class: classify.Permanent}, classify.BadRequest, 0
+	}
+	req, err := http.NewRequestWithContext(ctx, h.Method, o.in.URL.ResolveReference(ref).String(), nil)
+	if err != nil {
+		return classify.Verdict{Class: classify.Permanent}, classify.BadRequest, 0
+	}
+	if o.t.Token != nil {
+		if tok, err := o.t.Token.Current(ctx); err == nil {
+			tok.Apply(req)
+		}
+	}
+	sent := time.Now()
+	resp, err := o.s.base.RoundTrip(req)
+	if err != nil {
+		if o.in.Context().Err() != nil {
+			return classify.Verdict{}, classify.Canceled, 0
+		}
+		return classify.Verdict{Class: classify.Transient}, classify.OtherFailure, 0
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, drainBytes)
+	x := classify.Exchange{Method: h.Method, Path: ref.Path, Status: resp.StatusCode, Header: resp.Header, SentAt: sent, Now: time.Now()}
+	v = o.t.Classifier.Classify(&x, &policy.Verify{})
+	if v.Class != classify.OK { // a health request that is refused has not passed
+		v.Class = classify.Transient
+	}
+	return v, classify.NoFailure, resp.StatusCode
+}

@@ -1,0 +1,402 @@
+package heed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedproject/heed/admit"
+	"github.com/heedproject/heed/call"
+	"github.com/heedproject/heed/classify"
+	"github.com/heedproject/heed/hint"
+	"github.com/heedproject/heed/mask"
+	"github.com/heedproject/heed/policy"
+	"github.com/heedproject/heed/token"
+)
+
+// op is one call on its road: everything that RoundTrip needs to remember. It
+// is one allocation, and lives on as the body of the answer.
+type op struct {
+	t    *Transport
+	s    *state
+	p    *policy.Policy
+	in   *http.Request // the caller's; never changed
+	opts Call
+	id   string
+	call.Call
+	gate   *gate
+	ticket admit.Ticket
+	rng    *rand.Rand
+	begun  time.Time
+
+	// the attempt
+	attempt    atomic.Int32
+	pass       admit.Pass
+	held       bool // the pass has not been given back
+	tok        token.Token
+	key        string
+	body       *spool // nil: no body, or GetBody replays it
+	ctx        attemptContext
+	trace      httptrace.ClientTrace
+	conns      atomic.Int32 // connections the HTTP stack took for this attempt
+	past       bool         // ask caches to revalidate
+	sentAt     time.Time
+	resp       *http.Response
+	err        error
+	x          classify.Exchange
+	verdict    classify.Verdict
+	hint       hint.Hint
+	paid       int // of the retry budget, by the last retry
+	lastStatus int
+	breaker    admit.State
+
+	// over all attempts
+	wire     int
+	waited   time.Duration
+	lastWait time.Duration // before this attempt
+	source   policy.WaitSource
+	longest  time.Duration
+	verified bool
+	done     bool   // the result was handed over
+	reason   Reason // why it is not what was asked for
+	out      answer
+}
+
+// begin checks the request and gives the call its budget, key and gate.
+func (t *Transport) begin(r *http.Request) (*op, error) {
+	s := t.init()
+	n := s.calls.Add(1)
+	now := time.Now()
+	o := &op{t: t, s: s, p: &s.policy, in: r, begun: now, id: s.callID(n)}
+	ctx := r.Context()
+	if c, ok := ctx.Value(callKey{}).(*Call); ok {
+		o.opts = *c
+	}
+	parent, _ := ctx.Deadline()
+	o.Call = call.Begin(o.p, now, o.opts.Budget, parent)
+	o.Method = method(r)
+	o.Renewable, o.Queued = t.Token != nil, o.opts.Queued
+	if o.opts.RetryOff || ctx.Value(ownerKey{}) != nil {
+		o.Once = true // one place decides retries: an outer heed does
+	}
+	if err := o.check(); err != nil {
+		closeBody(r)
+		return nil, err
+	}
+	o.gate = t.gateOf(s, r)
+	o.gate.used.Store(now.Unix())
+	o.ticket = admit.Ticket{
+		Priority: o.opts.Priority, Tenant: o.opts.Tenant, First: true, Deadline: o.Deadline,
+		Group: o.p.Limits.GroupOf(r.URL.Path), Info: o,
+	}
+	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
+		o.body = newSpool(r.Body)
+	}
+	if err := o.chooseKey(n); err != nil {
+		o.closeRequest()
+		return nil, o.fail(err)
+	}
+	if err := o.notBefore(now); err != nil {
+		return nil, o.fail(err)
+	}
+	return o, nil
+}
+
+func method(r *http.Request) string {
+	if r.Method == "" {
+		return http.MethodGet
+	}
+	return r.Method
+}
+
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+}
+
+// check refuses what must not be sent at all.
+func (o *op) check() error {
+	switch {
+	case o.s.invalid != nil:
+		return o.error(PermanentFailure, time.Time{}, fmt.Errorf("the policy is invalid: %w", o.s.invalid))
+	case o.in.URL == nil || o.in.URL.Host == "":
+		return o.error(PermanentFailure, time.Time{}, errors.New("the request has no host"))
+	case !o.p.Permits(o.Method, o.in.URL.Path):
+		return o.error(NotAllowed, time.Time{}, errors.New("the allow list of the endpoint does not have this method and path"))
+	}
+	return nil
+}
+
+// chooseKey finds the idempotency key of a write: the caller's, or one made
+// as the policy says. The same key goes onto every attempt.
+func (o *op) chooseKey(n uint64) error {
+	k := &o.p.Key
+	if k.Header == "" || !slices.Contains(k.Methods, o.Method) {
+		return nil
+	}
+	switch given := o.givenKey(); {
+	case given != "":
+		if err := call.CheckKey(k, given); err != nil {
+			return o.error(PermanentFailure, time.Time{}, err)
+		}
+		o.key = given
+	case k.From == policy.KeyRandom:
+		o.key = call.RandomKey(k, o.s.stream(n|1<<62))
+	case k.From == policy.KeyHash:
+		key, err := o.hashKey()
+		if err != nil {
+			return o.error(PermanentFailure, time.Time{}, err)
+		}
+		o.key = key
+	}
+	o.Keyed = o.key != ""
+	return nil
+}
+
+func (o *op) givenKey() string {
+	if o.opts.Key != "" {
+		return o.opts.Key
+	}
+	if v := o.in.Header.Get(o.p.Key.Header); v != "" {
+		return v
+	}
+	return o.in.Header.Get("Idempotency-Key")
+}
+
+func (o *op) hashKey() (string, error) {
+	var body io.Reader
+	switch {
+	case o.body != nil:
+		if err := o.body.fill(); err != nil {
+			return "", err
+		}
+		body = o.body.reader()
+	case o.in.GetBody != nil:
+		b, err := o.in.GetBody()
+		if err != nil {
+			return "", fmt.Errorf("GetBody: %w", err)
+		}
+		defer b.Close()
+		body = b
+	}
+	record := ""
+	if name := o.p.Key.RecordHeader; name != "" {
+		record = o.in.Header.Get(name)
+	}
+	return call.HashKey(&o.p.Key, o.Method, o.in.URL.RequestURI(), record, body)
+}
+
+// notBefore waits for the instant the caller asked for.
+func (o *op) notBefore(now time.Time) error {
+	if !o.opts.NotBefore.After(now) {
+		return nil
+	}
+	return o.rest(call.Decision{At: o.opts.NotBefore, Source: policy.WaitPace})
+}
+
+// admit waits until the attempt may leave.
+func (o *op) admit() error {
+	ctx := o.in.Context()
+	began := time.Now()
+	for now := began; ; now = time.Now() {
+		if ctx.Err() != nil {
+			o.gate.Leave(&o.ticket)
+			return o.gaveUp(ctx)
+		}
+		a := o.gate.Ask(now, &o.ticket)
+		o.breaker = a.Breaker
+		switch a.Kind {
+		case admit.Go:
+			o.pass, o.held, o.ticket.First = a.Pass, true, false
+			o.noteWait(now.Sub(began), o.source)
+			o.Attempts++
+			o.attempt.Add(1)
+			return o.health(now)
+		case admit.No:
+			return o.error(BreakerOpen, a.At, nil)
+		}
+		if !o.Fits(a.At) || o.Queued && a.At.Sub(now) >= time.Second {
+			o.gate.Leave(&o.ticket)
+			return o.error(o.tooLate(a), a.At, nil)
+		}
+		o.source = a.Source
+		if err := o.sleep(a.At); err != nil {
+			o.gate.Leave(&o.ticket)
+			return err
+		}
+	}
+}
+
+// tooLate is the reason when the gate opens too late for the call.
+func (o *op) tooLate(a admit.Answer) Reason {
+	switch {
+	case o.Queued:
+		return Deferred
+	case a.Source == policy.WaitBreaker:
+		return BreakerOpen
+	case a.Source == policy.WaitRetryAfter || a.Source == policy.WaitQuota:
+		return QuotaWait
+	}
+	return DeadlineExceeded
+}
+
+// sleep waits until t (zero: only for a wake), a wake, the deadline or the
+// end of the caller's context.
+func (o *op) sleep(t time.Time) error {
+	if t.IsZero() || !o.Deadline.IsZero() && o.Deadline.Before(t) {
+		t = o.Deadline
+	}
+	var fire <-chan time.Time
+	if !t.IsZero() {
+		d := time.Until(t)
+		if d > time.Second {
+			o.tellWait(t, d)
+		}
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		fire = timer.C
+	}
+	ctx := o.in.Context()
+	select {
+	case <-fire:
+		if !o.Fits(t) {
+			return o.error(DeadlineExceeded, time.Time{}, nil)
+		}
+		return nil
+	case <-o.ticket.Wake():
+		return nil
+	case <-ctx.Done():
+		return o.gaveUp(ctx)
+	}
+}
+
+// rest waits for the next attempt as decided.
+func (o *op) rest(d call.Decision) error {
+	now := time.Now()
+	if !o.Fits(d.At) {
+		return o.error(DeadlineExceeded, d.At, nil)
+	}
+	if o.Queued && d.At.Sub(now) >= time.Second {
+		return o.error(Deferred, d.At, nil)
+	}
+	o.gate.Rest(now, &o.ticket, d.At, d.Source)
+	for now := now; now.Before(d.At); now = time.Now() {
+		if err := o.sleep(d.At); err != nil {
+			o.gate.Leave(&o.ticket)
+			return err
+		}
+	}
+	o.source = d.Source
+	o.noteWait(time.Since(now), d.Source)
+	return nil
+}
+
+// noteWait adds a wait to the report; the longest one names its source.
+func (o *op) noteWait(d time.Duration, source policy.WaitSource) {
+	if d <= 0 {
+		return
+	}
+	o.waited += d
+	o.lastWait += d
+	if d > o.longest {
+		o.longest = d
+		o.out.waitSource = source
+	}
+}
+
+// renew gets a new credential after a 401, outside the backoff.
+func (o *op) renew() error {
+	began := time.Now()
+	tok, err := o.t.Token.Renew(o.in.Context(), o.tok)
+	o.noteWait(time.Since(began), policy.WaitToken)
+	if err != nil {
+		return o.error(TokenFailed, time.Time{}, err)
+	}
+	o.tok = tok
+	return nil
+}
+
+// gaveUp is the end by the caller's context: its deadline, or its cancellation.
+func (o *op) gaveUp(ctx context.Context) error {
+	err := context.Cause(ctx)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return o.error(DeadlineExceeded, time.Time{}, errors.Join(context.DeadlineExceeded, err))
+	}
+	if !errors.Is(err, context.Canceled) {
+		err = errors.Join(context.Canceled, err)
+	}
+	return o.error(Canceled, time.Time{}, err)
+}
+
+// error makes the Error that ends the call for reason.
+func (o *op) error(reason Reason, retryAt time.Time, err error) *Error {
+	if err == nil {
+		err = o.err
+	}
+	if (reason == DeadlineExceeded || reason == QuotaWait) && !errors.Is(err, context.DeadlineExceeded) {
+		err = errors.Join(err, context.DeadlineExceeded)
+	}
+	if reason == BreakerOpen && err == nil {
+		err = ErrBreakerOpen
+	}
+	return &Error{
+		Endpoint: o.t.endpoint(o.in), Method: o.Method, Path: path(o.in), Reason: reason,
+		Class: o.verdict.Class, Executed: o.verdict.Executed, Status: o.lastStatus,
+		RetryAt: retryAt, Report: o.report(), Err: err,
+	}
+}
+
+func path(r *http.Request) mask.Path {
+	if r.URL == nil {
+		return ""
+	}
+	return mask.Path(r.URL.Path)
+}
+
+// fail ends the call with err and releases what it holds.
+func (o *op) fail(err error) error {
+	o.release()
+	o.closeRequest()
+	o.done = true
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		e = o.error(PermanentFailure, time.Time{}, err)
+	}
+	o.tellCall(e.Reason, 0)
+	return e
+}
+
+// abandon releases everything after a panic; the panic goes on.
+func (o *op) abandon() {
+	if !o.done {
+		o.release()
+		o.ctx.end()
+		o.closeRequest()
+	}
+}
+
+// release gives the permit back.
+func (o *op) release() {
+	if o.held {
+		o.held = false
+		o.gate.Release(time.Now(), o.pass, &o.ticket)
+	}
+}
+
+// closeRequest closes the caller's body, once, on every path on which the base
+// transport does not.
+func (o *op) closeRequest() {
+	if o.body != nil {
+		o.body.Close()
+	} else if o.attempt.Load() == 0 {
+		closeBody(o.in)
+	}
+}

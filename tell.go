@@ -1,0 +1,87 @@
+package heed
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/heedproject/heed/admit"
+	"github.com/heedproject/heed/call"
+	"github.com/heedproject/heed/classify"
+	"github.com/heedproject/heed/hint"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// event begins an event of this call.
+func (o *op) event(kind EventKind, now time.Time) Event {
+	return Event{
+		Kind: kind, Time: now, Endpoint: o.t.endpoint(o.in), CallID: o.id,
+		CorrelationID: o.opts.CorrelationID, Tenant: o.opts.Tenant, Method: o.Method, Path: path(o.in),
+		Attempt: o.Attempts, Breaker: o.breaker.String(),
+	}
+}
+
+func (o *op) tellAttempt(now time.Time, d call.Decision) {
+	if o.t.Observe == nil {
+		return
+	}
+	e := o.event(AttemptDone, now)
+	e.WireAttempts = max(int(o.conns.Load()), 1)
+	e.Status, e.Class, e.Executed, e.Rule = o.x.Status, o.verdict.Class, o.verdict.Executed, o.verdict.Rule
+	e.Elapsed, e.Delay, e.Waited, e.WaitSource = now.Sub(o.sentAt), d.Delay, o.lastWait, o.source
+	if d.Source != "" {
+		e.WaitSource = d.Source
+	}
+	e.Retry, e.Reason = d.Action != call.End, string(d.Reason)
+	o.quote(&e)
+	o.t.Observe(e)
+	if o.hint.Flags&hint.Malformed != 0 {
+		bad := o.event(HintInvalid, now)
+		bad.Status, bad.Reason = o.x.Status, "retry_after_invalid"
+		o.t.Observe(bad)
+	}
+}
+
+// quote puts what the server said about time into e.
+func (o *op) quote(e *Event) {
+	e.RetryAfter, e.HasRetry = o.hint.Wait, o.hint.HasWait
+	e.Remaining, e.HasRemain = o.hint.Remaining, o.hint.HasRemaining
+}
+
+func (o *op) tellCall(reason Reason, bytes int64) {
+	if o.t.Observe == nil {
+		return
+	}
+	now := time.Now()
+	e := o.event(CallDone, now)
+	e.WireAttempts, e.Status, e.Class, e.Executed = o.wire, o.lastStatus, o.verdict.Class, o.verdict.Executed
+	e.Elapsed, e.Waited, e.WaitSource = now.Sub(o.begun), o.waited, o.out.waitSource
+	e.Rule, e.Reason, e.Bytes = o.verdict.Rule, string(reason), bytes
+	o.quote(&e)
+	o.t.Observe(e)
+}
+
+func (o *op) tellWait(until time.Time, d time.Duration) {
+	if o.t.Observe == nil {
+		return
+	}
+	e := o.event(WaitBegun, time.Now())
+	e.Delay, e.WaitSource, e.Status, e.Class = d, o.source, o.lastStatus, o.verdict.Class
+	o.t.Observe(e)
+}
+
+func (o *op) tellBreaker(t admit.Told) {
+	if o.t.Observe == nil {
+		return
+	}
+	e := o.event(BreakerChanged, time.Now())
+	e.Breaker, e.Status, e.Class = t.Breaker.String(), o.lastStatus, o.verdict.Class
+	if t.Breaker != admit.Closed {
+		e.Delay = time.Until(t.Until)
+		e.Reason = string(BreakerOpen)
+	}
+	if o.verdict.Class == classify.Unknown {
+		e.Class = classify.Transient
+	}
+	o.t.Observe(e)
+}
