@@ -2,9 +2,10 @@ package classify
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"io"
+	"slices"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -17,10 +18,17 @@ func utf8Text(r *bufio.Reader) *bufio.Reader {
 	switch order := byteOrder(head); {
 	case order != nil:
 		return bufio.NewReader(&utf16Reader{in: r, order: order})
-	case bytes.Equal(head, []byte("\xef\xbb\xbf")):
-		_, _ = r.Discard(3)
+	case cutMark(head):
+		_, _ = r.Discard(len(head))
 	}
 	return r
+}
+
+// cutMark tells whether head is the byte order mark of UTF-8, or so little of
+// any that the text ends within its mark.
+func cutMark(head []byte) bool {
+	return len(head) > 0 && slices.ContainsFunc([]string{"\xef\xbb\xbf", "\xfe", "\xff"},
+		func(mark string) bool { return strings.HasPrefix(mark, string(head)) })
 }
 
 // byteOrder tells how head spells UTF-16, or nil. Without a mark, a zero beside

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/heedproject/heed/policy"
 )
 
 // kind is what a media type lets expect of a body. Kinds are bits, so that a
@@ -85,9 +87,15 @@ func bodyless(x *Exchange) bool {
 		x.Status == http.StatusResetContent || x.Status == http.StatusNotModified
 }
 
+// ended tells whether Body reaches the end. A compressed body may end on the
+// wire and still hold more than a peek.
+func ended(x *Exchange) bool {
+	return x.BodyEnd && (!coded(x.Header) || len(x.Body) < policy.PeekLimit)
+}
+
 // whole tells whether Body is the whole body.
 func whole(x *Exchange) bool {
-	return x.BodyEnd || x.ContentLength >= 0 && int64(len(x.Body)) >= x.ContentLength && !coded(x.Header)
+	return ended(x) || x.ContentLength >= 0 && int64(len(x.Body)) >= x.ContentLength && !coded(x.Header)
 }
 
 // empty tells whether a body was due and is not there.

@@ -158,7 +158,7 @@ func doubt(x *Exchange, v *policy.Verify, out Verdict, ruled bool) Verdict {
 	if v != nil && v.Mode == policy.VerifyOff {
 		return out
 	}
-	if x.Peeked && x.BodyEnd {
+	if x.Peeked && ended(x) {
 		if why := cutShort(x); why != "" {
 			return Verdict{Class: Truncated, Executed: Yes, Retry: Idempotent, Rule: why}
 		}
