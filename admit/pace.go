@@ -152,7 +152,8 @@ func (p *pace) cut(t time.Time, after uint64) {
 		p.rate = max(p.rate*0.95, p.told/20)
 		p.growth = 0.02
 	default:
-		r := max(p.measure(t, after, accepted), slowest)
+		now := p.current()
+		r := max(min(p.measure(t, after, accepted), now), now/4, slowest)
 		if p.mode == measured && math.Abs(r-p.rate) < 0.1*p.rate {
 			p.calm = min(2*p.calm, 64)
 		} else {
@@ -162,6 +163,15 @@ func (p *pace) cut(t time.Time, after uint64) {
 	}
 	p.last = cutAt{at: t, seq: accepted, seen: true}
 	p.history.restart()
+}
+
+// current is the rate at which requests leave. One throttle does not lower it
+// by more than a factor of four: too few requests to measure prove little.
+func (p *pace) current() float64 {
+	if p.rate > 0 {
+		return p.rate
+	}
+	return p.history.mean()
 }
 
 // measure infers the rate of the server from a throttle at t. Whatever limiter
@@ -175,7 +185,7 @@ func (p *pace) measure(t time.Time, after, accepted uint64) float64 {
 		x := p.history.excess(t, after, r) - max(2, r*burstTime.Seconds())
 		if p.last.seen {
 			span := t.Sub(p.last.at).Seconds()
-			x = max(x, float64(accepted-p.last.seq)-r*span)
+			x = max(x, float64(accepted)-float64(p.last.seq)-r*span)
 		}
 		return x
 	}

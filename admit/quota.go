@@ -61,7 +61,7 @@ func (q *quota) observe(now time.Time, r *Result, sent, refused uint64, rng *ran
 		q.limit = h.Limit
 	}
 	switch {
-	case !q.known:
+	case !q.known || !q.jumped(s) && s.at.Sub(q.at) > slopeMax/2: // over a long gap it may have been full
 		q.restart(s)
 		q.top = s
 	case q.limit > 0 && h.Remaining >= q.limit-1:
@@ -100,6 +100,9 @@ func (q *quota) measureFull(s sample) {
 	if span := s.at.Sub(q.top.at); span >= slopeMin {
 		if came := s.sum - q.top.sum; came >= slopeStep && !q.window {
 			q.least = float64(came) / span.Seconds()
+			if q.slope > 0 { // an earlier slope that was taken too low
+				q.slope = max(q.slope, q.least)
+			}
 		}
 		if span > slopeMax/8 {
 			q.top = s
@@ -140,7 +143,7 @@ func (q *quota) pace(l *policy.Limits) float64 {
 	if q.limit > 0 {
 		spare = min(max(q.level-q.reserve(l)-1, 0)/float64(q.limit), 1)
 	}
-	return q.slope * (1 + spare/2)
+	return q.slope * (1 + spare)
 }
 
 // reserve is the remaining quota at which requests are held.
