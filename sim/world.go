@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"hash/fnv"
 	"time"
 )
 
@@ -77,12 +76,21 @@ func (w World) check() error {
 
 // draw returns a number in [0, 1) that depends on its arguments and the seed only.
 func (w World) draw(purpose, caller, operation string, attempt int) float64 {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d\x00%s\x00%s\x00%s\x00%d", w.Seed, purpose, caller, operation, attempt)
+	h := fnv(fnv(fnv(fnvOffset^w.Seed, purpose), caller), operation)
 	// FNV mixes its last bytes badly; this is the finalizer of splitmix64.
-	z := h.Sum64()
+	z := h + uint64(attempt)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	z ^= z >> 31
 	return float64(z>>11) / (1 << 53)
+}
+
+const fnvOffset = 14695981039346656037
+
+// fnv is FNV-1a with an end mark, so that "ab","c" and "a","bc" differ.
+func fnv(h uint64, s string) uint64 {
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return (h ^ 0xff) * 1099511628211
 }
