@@ -74,20 +74,22 @@ func takeOver(to, from http.Header) {
 
 var unverified = []string{"false"}
 
+// noWait is a wait that does not show in milliseconds.
+const noWait = "0.000"
+
 // tell adds what it took to get the answer.
 func tell(h http.Header, rep *heed.Report) {
 	v := [...]string{
-		rep.CallID, strconv.Itoa(rep.Attempts),
-		strconv.FormatFloat(rep.Waited.Seconds(), 'f', 3, 64), rep.Breaker, string(rep.WaitSource),
+		rep.CallID, strconv.Itoa(rep.Attempts), noWait, rep.Breaker, string(rep.WaitSource),
 	}
-	if rep.Waited == 0 {
-		v[2] = "0.000"
+	if rep.Waited >= time.Millisecond {
+		v[2] = strconv.FormatFloat(rep.Waited.Seconds(), 'f', 3, 64)
 	}
 	h["Heed-Call-Id"] = v[0:1:1]
 	h["Heed-Attempts"] = v[1:2:2]
 	h["Heed-Waited"] = v[2:3:3]
 	h["Heed-Breaker"] = v[3:4:4]
-	if rep.WaitSource != policy.NoWait {
+	if rep.WaitSource != policy.NoWait && v[2] != noWait {
 		h["Heed-Wait-Source"] = v[4:5:5]
 	}
 }
@@ -161,7 +163,7 @@ func (x *exchange) stream(resp *http.Response) {
 		n, err := resp.Body.Read(buf[:])
 		if n > 0 {
 			if sent += int64(n); limit > 0 && sent > limit {
-				panic(http.ErrAbortHandler)
+				x.cut()
 			}
 			if _, werr := x.w.Write(buf[:n]); werr != nil {
 				panic(http.ErrAbortHandler)
@@ -174,9 +176,17 @@ func (x *exchange) stream(resp *http.Response) {
 			return
 		}
 		if err != nil {
-			panic(http.ErrAbortHandler)
+			x.cut()
 		}
 	}
+}
+
+// cut breaks the connection off. What there is of the answer goes out first: a
+// client whose connection ends before the head of an answer might send the
+// request again by itself.
+func (x *exchange) cut() {
+	x.flush()
+	panic(http.ErrAbortHandler)
 }
 
 func (x *exchange) flush() {
