@@ -10,7 +10,6 @@ import (
 	"github.com/heedproject/heed/admit"
 	"github.com/heedproject/heed/call"
 	"github.com/heedproject/heed/classify"
-	"github.com/heedproject/heed/hint"
 	"github.com/heedproject/heed/policy"
 )
 
@@ -28,14 +27,6 @@ type answer struct {
 	n          int64
 	ended      bool
 	waitSource policy.WaitSource
-	quota      hint.Hint
-}
-
-// note keeps the quota as last told.
-func (a *answer) note(h *hint.Hint) {
-	if h.HasRemaining || h.HasLimit {
-		a.quota = *h
-	}
 }
 
 // verify reads the whole answer before it is delivered, where the policy asks
@@ -44,6 +35,7 @@ func (o *op) verify() {
 	if o.p.Verify.Mode != policy.VerifyFull || o.resp.Body == nil || o.Method == http.MethodHead {
 		return
 	}
+	o.armIdle()
 	body := newSpool(idleReader{o.resp.Body, o})
 	body.limit = o.p.Verify.SpoolLimit
 	err := body.fill()
@@ -69,17 +61,25 @@ type spooled struct {
 
 func (s *spooled) Close() error { return s.body.Close() }
 
-// idleReader bounds the silence between two reads.
+// idleReader tells its op when it waits for the server, so that silence is
+// told from a caller that takes its time.
 type idleReader struct {
 	io.ReadCloser
 	o *op
 }
 
 func (r idleReader) Read(p []byte) (int, error) {
-	r.o.ctx.arm(r.o.p.Timeouts.Idle)
+	r.o.reads.Add(1) // odd: reading
 	n, err := r.ReadCloser.Read(p)
-	r.o.ctx.disarm()
+	r.o.reads.Add(1)
 	return n, err
+}
+
+// armIdle starts watching for silence in the body.
+func (o *op) armIdle() {
+	if o.p.Timeouts.Attempt == 0 {
+		o.ctx.armIdle(o.p.Timeouts.Idle)
+	}
 }
 
 // deliver ends the call with what there is.
@@ -106,13 +106,15 @@ func (o *op) deliver(d call.Decision) (*http.Response, error) {
 	if o.out.rest == nil || o.out.rest == http.NoBody {
 		o.out.rest = http.NoBody
 		o.out.end(nil)
+	} else {
+		o.armIdle()
 	}
 	return o.resp, nil
 }
 
 // ending is the error of a call without an answer.
 func (o *op) ending(d call.Decision) error {
-	if o.x.Failure == classify.Canceled {
+	if o.failure == classify.Canceled {
 		return o.gaveUp(o.in.Context())
 	}
 	return o.error(d.Reason, d.At, o.err)
@@ -124,13 +126,7 @@ func (a *answer) Read(p []byte) (int, error) {
 		return a.rest.Read(p) // whatever a body says after its end
 	}
 	o := a.o
-	if o.p.Timeouts.Attempt == 0 {
-		o.ctx.arm(o.p.Timeouts.Idle)
-	}
-	n, err := a.rest.Read(p)
-	if o.p.Timeouts.Attempt == 0 {
-		o.ctx.disarm()
-	}
+	n, err := idleReader{a.rest, o}.Read(p)
 	a.n += int64(n)
 	if err == nil {
 		return n, nil
@@ -192,7 +188,7 @@ func ReportOf(resp *http.Response) (Report, bool) {
 }
 
 func (o *op) report() Report {
-	q := &o.out.quota
+	q := &o.hint
 	return Report{
 		CallID: o.id, Attempts: o.Attempts, WireAttempts: o.wire, Waited: o.waited,
 		WaitSource: o.out.waitSource, Breaker: o.breaker.String(), Class: o.verdict.Class,

@@ -27,25 +27,21 @@ func (o *op) send() error {
 		tok, err := o.t.Token.Current(o.in.Context())
 		o.noteWait(time.Since(began), policy.WaitToken)
 		if err != nil {
-			o.observe(classify.Verdict{}, classify.Canceled)
+			o.unsent()
 			return o.error(TokenFailed, time.Time{}, err)
 		}
-		o.tok = tok
+		o.tok = &tok
 	}
 	o.conns.Store(0)
 	o.ctx.begin(o)
 	req, err := o.request()
 	if err != nil {
-		o.observe(classify.Verdict{}, classify.Canceled)
+		o.unsent()
 		o.ctx.end()
 		return o.error(BodyNotReplayable, time.Time{}, err)
 	}
-	o.sentAt = time.Now()
 	o.ctx.arm(o.attemptTime())
 	o.resp, o.err = o.s.base.RoundTrip(req)
-	if o.p.Timeouts.Attempt == 0 {
-		o.ctx.disarm()
-	}
 	if o.err != nil {
 		o.ctx.end()
 	}
@@ -53,11 +49,17 @@ func (o *op) send() error {
 	return nil
 }
 
+// unsent tells the gate that the attempt it let through never left.
+func (o *op) unsent() {
+	o.endedAt = time.Now()
+	o.observe(classify.Verdict{}, classify.Canceled, false)
+}
+
 // attemptTime is how long this attempt may take until the head of its answer.
 func (o *op) attemptTime() time.Duration {
 	d := o.p.Timeouts.Attempt
 	if !o.Deadline.IsZero() {
-		if left := time.Until(o.Deadline); d == 0 || left < d {
+		if left := o.Deadline.Sub(o.sentAt); d == 0 || left < d {
 			d = max(left, 1)
 		}
 	}
@@ -142,42 +144,44 @@ func forbidResend(out *http.Request) {
 // understand says what the attempt meant, and what the server said about time.
 func (o *op) understand() {
 	now := time.Now()
-	o.x = classify.Exchange{
+	o.endedAt = now
+	x := o.s.exchange()
+	defer o.s.exchanges.Put(x)
+	*x = classify.Exchange{
 		Method: o.Method, Path: o.in.URL.Path, Keyed: o.Keyed, SentAt: o.sentAt, Now: now,
 	}
 	if o.err != nil {
-		o.x.Failure = failureOf(o.err, o)
+		x.Failure = failureOf(o.err, o)
 	} else {
 		o.lastStatus = o.resp.StatusCode
-		o.x.Status, o.x.Header = o.resp.StatusCode, o.resp.Header
-		o.x.ContentLength = o.resp.ContentLength
+		x.Status, x.Header = o.resp.StatusCode, o.resp.Header
+		x.ContentLength = o.resp.ContentLength
 		o.hint = o.t.Hints.Read(o.resp.Header, now)
-		o.out.note(&o.hint)
-		o.look()
+		o.look(x)
 	}
-	if o.verdict = o.t.Classifier.Classify(&o.x, &o.p.Verify); o.verdict.Class == classify.OK {
+	o.failure = x.Failure
+	if o.verdict = o.t.Classifier.Classify(x, &o.p.Verify); o.verdict.Class == classify.OK {
 		o.verify()
 	}
 }
 
 // look reads as much of the body as a rule needs, and puts it back.
-func (o *op) look() {
+func (o *op) look(x *classify.Exchange) {
 	if o.p.Verify.Mode == policy.VerifyOff || o.Method == http.MethodHead {
 		return
 	}
-	n := min(o.t.Classifier.Peek(&o.x), policy.PeekLimit)
+	n := min(o.t.Classifier.Peek(x), policy.PeekLimit)
 	if n <= 0 {
 		return
 	}
 	buf := make([]byte, n)
-	o.ctx.arm(o.p.Timeouts.Idle)
-	got, err := io.ReadFull(o.resp.Body, buf)
-	o.ctx.disarm()
-	o.x.Peeked, o.x.BodyEnd = true, errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && !cut(o.resp, got)
-	o.x.Body = plain(o.resp.Header, buf[:got])
+	o.armIdle()
+	got, err := io.ReadFull(idleReader{o.resp.Body, o}, buf) // what is silent is cut
+	x.Peeked, x.BodyEnd = true, errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && !cut(o.resp, got)
+	x.Body = plain(o.resp.Header, buf[:got])
 	o.resp.Body = &rejoined{head: buf[:got], rest: o.resp.Body, err: err}
-	if err != nil && !o.x.BodyEnd {
-		o.x.Failure, o.err = classify.BodyCut, err
+	if err != nil && !x.BodyEnd {
+		x.Failure, o.err = classify.BodyCut, err
 	}
 }
 
@@ -215,7 +219,7 @@ func plainReader(r *http.Response, body io.Reader) io.Reader {
 
 // decide tells the gate and asks what comes next.
 func (o *op) decide() call.Decision {
-	now := time.Now()
+	now := o.endedAt
 	var d call.Decision
 	if o.verdict.Class != classify.OK {
 		o.Replayable = o.replayable()
@@ -224,7 +228,7 @@ func (o *op) decide() call.Decision {
 		}
 		d = o.Next(now, o.verdict, o.hint, o.rng)
 	}
-	told := o.observe(o.verdict, o.x.Failure, d.Action != call.End)
+	told := o.observe(o.verdict, o.failure, d.Action != call.End)
 	if d.Action != call.End && !told.Retry {
 		d = call.Decision{Reason: RetryBudget, At: d.At}
 	}
@@ -241,12 +245,12 @@ func (o *op) replayable() bool {
 }
 
 // observe tells the gate what came of the attempt.
-func (o *op) observe(v classify.Verdict, f classify.Failure, retry ...bool) admit.Told {
-	r := admit.Result{Pass: o.pass, Verdict: v, Hint: o.hint, Failure: f, Paid: o.paid, Retry: len(retry) > 0 && retry[0]}
+func (o *op) observe(v classify.Verdict, f classify.Failure, retry bool) admit.Told {
+	r := admit.Result{Pass: o.pass, Verdict: v, Hint: o.hint, Failure: f, Paid: o.paid, Retry: retry}
 	if o.resp != nil {
 		r.Status = o.resp.StatusCode
 	}
-	told := o.gate.Observe(time.Now(), r)
+	told := o.gate.Observe(o.endedAt, r)
 	o.paid, o.breaker = told.Cost, told.Breaker
 	if told.Changed {
 		o.tellBreaker(told)
@@ -261,7 +265,6 @@ func (o *op) discard() {
 		if o.resp.ContentLength <= drainBytes {
 			o.ctx.arm(drainTime)
 			_, _ = io.CopyN(io.Discard, o.resp.Body, drainBytes)
-			o.ctx.disarm()
 		}
 		o.resp.Body.Close()
 	}

@@ -28,7 +28,7 @@ type op struct {
 	s    *state
 	p    *policy.Policy
 	in   *http.Request // the caller's; never changed
-	opts Call
+	opts *Call         // never nil
 	id   string
 	call.Call
 	gate   *gate
@@ -39,18 +39,20 @@ type op struct {
 	// the attempt
 	attempt    atomic.Int32
 	pass       admit.Pass
-	held       bool // the pass has not been given back
-	tok        token.Token
+	held       bool         // the pass has not been given back
+	tok        *token.Token // nil without a Token source
 	key        string
 	body       *spool // nil: no body, or GetBody replays it
 	ctx        attemptContext
 	trace      httptrace.ClientTrace
-	conns      atomic.Int32 // connections the HTTP stack took for this attempt
-	past       bool         // ask caches to revalidate
+	reads      atomic.Uint32 // of the body, begun plus ended
+	conns      atomic.Int32  // connections the HTTP stack took for this attempt
+	past       bool          // ask caches to revalidate
 	sentAt     time.Time
+	endedAt    time.Time // when its head was there, or its error
 	resp       *http.Response
 	err        error
-	x          classify.Exchange
+	failure    classify.Failure
 	verdict    classify.Verdict
 	hint       hint.Hint
 	paid       int // of the retry budget, by the last retry
@@ -74,10 +76,10 @@ func (t *Transport) begin(r *http.Request) (*op, error) {
 	s := t.init()
 	n := s.calls.Add(1)
 	now := time.Now()
-	o := &op{t: t, s: s, p: &s.policy, in: r, begun: now, id: s.callID(n)}
+	o := &op{t: t, s: s, p: &s.policy, in: r, begun: now, id: s.callID(n), opts: &noCall}
 	ctx := r.Context()
 	if c, ok := ctx.Value(callKey{}).(*Call); ok {
-		o.opts = *c
+		o.opts = c
 	}
 	parent, _ := ctx.Deadline()
 	o.Call = call.Begin(o.p, now, o.opts.Budget, parent)
@@ -108,6 +110,9 @@ func (t *Transport) begin(r *http.Request) (*op, error) {
 	}
 	return o, nil
 }
+
+// noCall is the Call of a request that brings none.
+var noCall Call
 
 func method(r *http.Request) string {
 	if r.Method == "" {
@@ -205,7 +210,7 @@ func (o *op) notBefore(now time.Time) error {
 // admit waits until the attempt may leave.
 func (o *op) admit() error {
 	ctx := o.in.Context()
-	began := time.Now()
+	began := o.now()
 	for now := began; ; now = time.Now() {
 		if ctx.Err() != nil {
 			o.gate.Leave(&o.ticket)
@@ -219,6 +224,7 @@ func (o *op) admit() error {
 			o.noteWait(now.Sub(began), o.source)
 			o.Attempts++
 			o.attempt.Add(1)
+			o.sentAt = now
 			return o.health(now)
 		case admit.No:
 			return o.error(BreakerOpen, a.At, nil)
@@ -233,6 +239,14 @@ func (o *op) admit() error {
 			return err
 		}
 	}
+}
+
+// now is the time, without asking for it twice at the start of a call.
+func (o *op) now() time.Time {
+	if o.ticket.First && o.waited == 0 {
+		return o.begun
+	}
+	return time.Now()
 }
 
 // tooLate is the reason when the gate opens too late for the call.
@@ -315,12 +329,12 @@ func (o *op) noteWait(d time.Duration, source policy.WaitSource) {
 // renew gets a new credential after a 401, outside the backoff.
 func (o *op) renew() error {
 	began := time.Now()
-	tok, err := o.t.Token.Renew(o.in.Context(), o.tok)
+	tok, err := o.t.Token.Renew(o.in.Context(), *o.tok)
 	o.noteWait(time.Since(began), policy.WaitToken)
 	if err != nil {
 		return o.error(TokenFailed, time.Time{}, err)
 	}
-	o.tok = tok
+	o.tok = &tok
 	return nil
 }
 

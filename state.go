@@ -13,19 +13,20 @@ import (
 	"time"
 
 	"github.com/heedproject/heed/admit"
+	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/mask"
 	"github.com/heedproject/heed/policy"
 )
 
 // state is what a Transport keeps between calls.
 type state struct {
-	policy  policy.Policy
-	invalid error
-	base    http.RoundTripper
-	seed    [2]uint64
-	calls   atomic.Uint64 // begun
-	watches sync.Pool
-	bodies  sync.Pool // of []byte, for peeking
+	policy    policy.Policy
+	invalid   error
+	base      http.RoundTripper
+	seed      [2]uint64
+	calls     atomic.Uint64 // begun
+	watches   sync.Pool
+	exchanges sync.Pool // of *classify.Exchange
 
 	mu    sync.RWMutex
 	gates map[gateKey]*gate
@@ -71,6 +72,13 @@ func (t *Transport) init() *state {
 		t.state = s
 	})
 	return t.state
+}
+
+func (s *state) exchange() *classify.Exchange {
+	if x, ok := s.exchanges.Get().(*classify.Exchange); ok {
+		return x
+	}
+	return new(classify.Exchange)
 }
 
 // stream returns the random stream number n of the Transport: the same seed

@@ -27,7 +27,7 @@ func (o *op) tellAttempt(now time.Time, d call.Decision) {
 	}
 	e := o.event(AttemptDone, now)
 	e.WireAttempts = max(int(o.conns.Load()), 1)
-	e.Status, e.Class, e.Executed, e.Rule = o.x.Status, o.verdict.Class, o.verdict.Executed, o.verdict.Rule
+	e.Status, e.Class, e.Executed, e.Rule = o.status(), o.verdict.Class, o.verdict.Executed, o.verdict.Rule
 	e.Elapsed, e.Delay, e.Waited, e.WaitSource = now.Sub(o.sentAt), d.Delay, o.lastWait, o.source
 	if d.Source != "" {
 		e.WaitSource = d.Source
@@ -37,9 +37,17 @@ func (o *op) tellAttempt(now time.Time, d call.Decision) {
 	o.t.Observe(e)
 	if o.hint.Flags&hint.Malformed != 0 {
 		bad := o.event(HintInvalid, now)
-		bad.Status, bad.Reason = o.x.Status, "retry_after_invalid"
+		bad.Status, bad.Reason = o.status(), "retry_after_invalid"
 		o.t.Observe(bad)
 	}
+}
+
+// status is that of this attempt; 0: no answer.
+func (o *op) status() int {
+	if o.resp == nil {
+		return 0
+	}
+	return o.resp.StatusCode
 }
 
 // quote puts what the server said about time into e.

@@ -12,15 +12,15 @@ import (
 type ownerKey struct{}
 
 // attemptContext is the context of one attempt: the caller's, with a time that
-// can be armed and disarmed and a trace that counts the connections taken. For
-// a caller's context that never ends it brings a Done channel of its own, so
-// that a call that succeeds allocates no timer and no context.
+// can be armed and a trace that counts the connections taken. For a caller's
+// context that never ends it brings a Done channel of its own, so that a call
+// that succeeds allocates no timer and no context.
 type attemptContext struct {
 	context.Context // the caller's, or a cancelable child of it
 	op              *op
-	own             *watch                  // when the caller's context never ends
-	cancel          context.CancelCauseFunc // otherwise
-	timer           *time.Timer             // otherwise, made when first armed
+	watch           *watch                  // nil: the attempt has ended
+	cancel          context.CancelCauseFunc // nil: the watch has the Done channel
+	done            chan struct{}           // of the watch of an attempt that has ended
 }
 
 // errAttemptTime is the cause when an attempt took too long.
@@ -45,77 +45,71 @@ func (c *attemptContext) begin(o *op) {
 	if traceKey == nil || httptrace.ContextClientTrace(parent) != nil {
 		parent = httptrace.WithClientTrace(parent, &o.trace) // both traces are told
 	}
-	if parent.Done() == nil {
-		c.Context = parent
-		w, _ := o.s.watches.Get().(*watch)
-		if w == nil {
-			w = newWatch()
-		}
-		c.own = w
-		return
+	w, _ := o.s.watches.Get().(*watch)
+	if w == nil {
+		w = newWatch()
 	}
-	c.Context, c.cancel = context.WithCancelCause(parent)
+	c.watch, c.Context, c.cancel = w, parent, nil
+	if parent.Done() != nil {
+		c.Context, c.cancel = context.WithCancelCause(parent)
+	}
+	w.begin(o, c.cancel)
 }
 
 func (o *op) gotConn(httptrace.GotConnInfo) { o.conns.Add(1) }
 
-// arm ends the attempt after d, unless disarmed. 0: never.
-func (c *attemptContext) arm(d time.Duration) {
-	switch {
-	case d <= 0:
-	case c.own != nil:
-		c.own.timer.Reset(d)
-	case c.cancel != nil && c.timer == nil:
-		cancel := c.cancel
-		c.timer = time.AfterFunc(d, func() { cancel(errAttemptTime) })
-	case c.cancel != nil:
-		c.timer.Reset(d)
-	}
-}
+// arm ends the attempt after d. 0: never.
+func (c *attemptContext) arm(d time.Duration) { c.set(d, 0) }
 
-func (c *attemptContext) disarm() {
-	switch {
-	case c.own != nil:
-		c.own.timer.Stop()
-	case c.timer != nil:
-		c.timer.Stop()
+// armIdle ends the attempt when one read of its body takes longer than d, and
+// at the latest after twice d.
+func (c *attemptContext) armIdle(d time.Duration) { c.set(d, d) }
+
+func (c *attemptContext) set(d, idle time.Duration) {
+	if c.watch != nil {
+		c.watch.set(d, idle)
 	}
 }
 
 // end ends the attempt: nothing of it may go on.
 func (c *attemptContext) end() {
-	if w := c.own; w != nil {
-		c.own = nil
-		if w.stop() {
-			c.op.s.watches.Put(w)
-		}
+	w := c.watch
+	if w == nil {
+		return
+	}
+	c.watch = nil
+	if w.end() {
+		c.op.s.watches.Put(w)
 	}
 	if c.cancel != nil {
-		c.disarm()
 		c.cancel(nil)
-		c.cancel, c.timer = nil, nil
+	} else {
+		c.done = w.done
 	}
 }
 
 // Done implements context.Context.
 func (c *attemptContext) Done() <-chan struct{} {
-	if w := c.own; w != nil {
+	if c.cancel != nil {
+		return c.Context.Done()
+	}
+	if w := c.watch; w != nil {
 		return w.done
 	}
-	return c.Context.Done()
+	return c.done
 }
 
 // Err implements context.Context.
 func (c *attemptContext) Err() error {
-	if w := c.own; w != nil {
-		select {
-		case <-w.done:
-			return context.DeadlineExceeded
-		default:
-			return nil
-		}
+	if c.cancel != nil || c.Context.Err() != nil {
+		return c.Context.Err()
 	}
-	return c.Context.Err()
+	select {
+	case <-c.Done():
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
 }
 
 // Value implements context.Context.
@@ -134,7 +128,7 @@ func (c *attemptContext) Value(key any) any {
 
 // AfterFunc lets package context watch this context without a goroutine.
 func (c *attemptContext) AfterFunc(f func()) (stop func() bool) {
-	if w := c.own; w != nil {
+	if w := c.watch; w != nil && c.cancel == nil {
 		return w.after(f)
 	}
 	return context.AfterFunc(c.Context, f)
@@ -158,13 +152,19 @@ func (p keyProbe) Value(key any) any {
 }
 
 // watch is a timer with the channel it closes. One that has not fired is used
-// again.
+// again for another attempt.
 type watch struct {
 	timer *time.Timer
 	done  chan struct{}
-	mu    sync.Mutex
-	fired bool
-	funcs map[*func()]struct{}
+
+	mu     sync.Mutex
+	op     *op // nil: at rest
+	cancel context.CancelCauseFunc
+	armed  bool
+	fired  bool
+	idle   time.Duration // 0: the attempt ends when the timer fires
+	seen   uint32        // reads of the body when the timer was set
+	funcs  map[*func()]struct{}
 }
 
 func newWatch() *watch {
@@ -174,29 +174,60 @@ func newWatch() *watch {
 	return w
 }
 
+func (w *watch) begin(o *op, cancel context.CancelCauseFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.op, w.cancel, w.idle = o, cancel, 0
+}
+
+func (w *watch) set(d, idle time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.idle, w.seen = idle, w.op.reads.Load()
+	if w.armed = d > 0; w.armed {
+		w.timer.Reset(d)
+	} else {
+		w.timer.Stop()
+	}
+}
+
+// fire ends the attempt, unless the body is read without silence, or the
+// caller takes its time between two reads.
 func (w *watch) fire() {
 	w.mu.Lock()
-	if w.fired {
+	if w.op == nil || w.fired {
+		w.mu.Unlock()
+		return
+	}
+	if reads := w.op.reads.Load(); w.idle > 0 && (reads%2 == 0 || reads != w.seen) {
+		w.seen = reads
+		w.timer.Reset(w.idle)
 		w.mu.Unlock()
 		return
 	}
 	w.fired = true
-	funcs := w.funcs
+	funcs, cancel := w.funcs, w.cancel
 	w.funcs = nil
-	close(w.done)
 	w.mu.Unlock()
+	if cancel != nil {
+		cancel(errAttemptTime)
+		return
+	}
+	close(w.done)
 	for f := range funcs {
 		(*f)()
 	}
 }
 
-// stop ends the watch; it can be used again unless it has fired.
-func (w *watch) stop() (reusable bool) {
-	w.timer.Stop()
+// end lets the watch rest. It can be used again unless it has fired, or is
+// about to.
+func (w *watch) end() (reusable bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	stopped := !w.armed || w.timer.Stop()
+	w.op, w.cancel, w.armed = nil, nil, false
 	clear(w.funcs)
-	return !w.fired
+	return stopped && !w.fired
 }
 
 func (w *watch) after(f func()) (stop func() bool) {
@@ -209,12 +240,13 @@ func (w *watch) after(f func()) (stop func() bool) {
 	if w.funcs == nil {
 		w.funcs = map[*func()]struct{}{}
 	}
-	w.funcs[&f] = struct{}{}
+	key := &f
+	w.funcs[key] = struct{}{}
 	return func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		_, was := w.funcs[&f]
-		delete(w.funcs, &f)
+		_, was := w.funcs[key]
+		delete(w.funcs, key)
 		return was
 	}
 }

@@ -52,7 +52,8 @@ type Ticket struct {
 
 	wake   chan struct{}
 	since  time.Time
-	answer Answer
+	until  time.Time
+	source policy.WaitSource
 	tag    float64
 	index  int // in its queue, from 1; 0: not there
 	queue  int
@@ -111,8 +112,8 @@ func (l *Line) Ask(now time.Time, t *Ticket) Answer {
 // is told, so that a call whose deadline lies before it need not wait.
 func (l *Line) stand(now time.Time, t *Ticket) Answer {
 	a := Answer{Source: policy.WaitPace}
-	if front := l.front(); front != nil && front.answer.Source != "" {
-		a.Source = front.answer.Source
+	if front := l.front(); front != nil && front.source != "" {
+		a.Source = front.source
 	}
 	if l.closed.At.After(now) {
 		a.At, a.Source, a.Everyone = l.closed.At, l.closed.Source, true
@@ -147,10 +148,10 @@ func (l *Line) stagger(now time.Time, t *Ticket) time.Time {
 
 // enter puts t into its queue, or renews what it waits for.
 func (l *Line) enter(now time.Time, t *Ticket, a Answer) {
-	if t.since.IsZero() || t.answer.Source != a.Source {
+	if t.since.IsZero() || t.source != a.Source {
 		t.since = now
 	}
-	t.answer = a
+	t.until, t.source = a.At, a.Source
 	if t.index != 0 {
 		return
 	}
@@ -197,7 +198,7 @@ func (l *Line) leave(t *Ticket) {
 	}
 	heap.Remove(&l.queues[t.queue], t.index-1)
 	l.waiting--
-	t.since, t.answer = time.Time{}, Answer{}
+	t.since, t.until, t.source = time.Time{}, time.Time{}, ""
 	if l.waiting == 0 {
 		l.closed = Answer{}
 		l.forgetTenants()
@@ -246,7 +247,7 @@ func (l *Line) rest(now time.Time, t *Ticket, a Answer) {
 	if l.resting == nil {
 		l.resting = map[*Ticket]struct{}{}
 	}
-	t.since, t.answer, t.rests = now, a, true
+	t.since, t.until, t.source, t.rests = now, a.At, a.Source, true
 	l.resting[t] = struct{}{}
 }
 
@@ -384,10 +385,10 @@ func (l *Line) Waiting() []Waiting {
 	})
 	list := make([]Waiting, 0, len(queued)+len(l.resting))
 	for i, t := range queued {
-		list = append(list, Waiting{t, t.answer.Source, t.since, t.answer.At, i})
+		list = append(list, Waiting{t, t.source, t.since, t.until, i})
 	}
 	for t := range l.resting {
-		list = append(list, Waiting{t, t.answer.Source, t.since, t.answer.At, 0})
+		list = append(list, Waiting{t, t.source, t.since, t.until, 0})
 	}
 	return list
 }

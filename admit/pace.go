@@ -145,6 +145,9 @@ func (p *pace) refused() { p.history.drop() }
 // sent is how many have left by now.
 func (p *pace) cut(t time.Time, after uint64) {
 	accepted := p.history.total - min(after, p.history.total)
+	if p.last.seen && accepted <= p.last.seq {
+		return // nothing got through since: the key is still closed, which tells nothing of its rate
+	}
 	switch p.mode {
 	case ignorant:
 		return
