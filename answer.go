@@ -41,16 +41,29 @@ func (o *op) verify() {
 	err := body.fill()
 	o.resp.Body.Close()
 	if err == nil {
-		o.verified, err = classify.Complete(o.resp.Header.Get("Content-Type"), plainReader(o.resp, body.reader()))
+		o.verified, err = o.complete(body.reader())
 	}
 	if err != nil {
 		body.Close()
 		o.resp.Body = http.NoBody
 		o.err = err
-		o.verdict = classify.Verdict{Class: classify.Truncated, Retry: classify.Idempotent, Rule: "verify: full"}
+		o.verdict = classify.Spoiled(err)
 		return
 	}
 	o.resp.Body = &spooled{body.reader(), body}
+}
+
+// complete checks a whole body. A part of a document, or a coding that is not
+// known here, cannot be checked.
+func (o *op) complete(body io.Reader) (known bool, err error) {
+	if o.resp.StatusCode == http.StatusPartialContent {
+		return false, nil
+	}
+	text, known := decoded(o.resp.Header, body)
+	if !known {
+		return false, nil
+	}
+	return classify.Complete(o.resp.Header.Get("Content-Type"), text)
 }
 
 // spooled is a verified answer.

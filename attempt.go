@@ -23,12 +23,10 @@ import (
 func (o *op) send() error {
 	o.resp, o.err, o.hint = nil, nil, hint.Hint{}
 	if o.t.Token != nil {
-		began := time.Now()
 		tok, err := o.t.Token.Current(o.in.Context())
-		o.noteWait(time.Since(began), policy.WaitToken)
 		if err != nil {
 			o.unsent()
-			return o.error(TokenFailed, time.Time{}, err)
+			return o.tokenFailed(err)
 		}
 		o.tok = &tok
 	}
@@ -146,7 +144,7 @@ func (o *op) understand() {
 	now := time.Now()
 	o.endedAt = now
 	x := o.s.exchange()
-	defer o.s.exchanges.Put(x)
+	defer func() { *x = classify.Exchange{}; o.s.exchanges.Put(x) }()
 	*x = classify.Exchange{
 		Method: o.Method, Path: o.in.URL.Path, Keyed: o.Keyed, SentAt: o.sentAt, Now: now,
 	}
@@ -177,8 +175,8 @@ func (o *op) look(x *classify.Exchange) {
 	buf := make([]byte, n)
 	o.armIdle()
 	got, err := io.ReadFull(idleReader{o.resp.Body, o}, buf) // what is silent is cut
-	x.Peeked, x.BodyEnd = true, errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && !cut(o.resp, got)
-	x.Body = plain(o.resp.Header, buf[:got])
+	x.BodyEnd = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && !cut(o.resp, got)
+	x.Body, x.Peeked = plain(o.resp.Header, buf[:got])
 	o.resp.Body = &rejoined{head: buf[:got], rest: o.resp.Body, err: err}
 	if err != nil && !x.BodyEnd {
 		x.Failure, o.err = classify.BodyCut, err
@@ -192,29 +190,26 @@ func cut(r *http.Response, got int) bool {
 }
 
 // plain is the beginning of a body without its content coding, as far as it
-// can be decoded.
-func plain(h http.Header, raw []byte) []byte {
-	if h.Get("Content-Encoding") != "gzip" {
-		return raw
+// can be decoded; not at all when the coding is not known here.
+func plain(h http.Header, raw []byte) (text []byte, known bool) {
+	body, known := decoded(h, bytes.NewReader(raw))
+	if !known {
+		return nil, false
 	}
-	z, err := gzip.NewReader(bytes.NewReader(raw))
-	if err != nil {
-		return raw
-	}
-	text, _ := io.ReadAll(io.LimitReader(z, policy.PeekLimit)) // a cut stream still has a beginning
-	return text
+	text, _ = io.ReadAll(io.LimitReader(body, policy.PeekLimit)) // a cut stream still has a beginning
+	return text, true
 }
 
-// plainReader reads body without its content coding.
-func plainReader(r *http.Response, body io.Reader) io.Reader {
-	if r.Header.Get("Content-Encoding") != "gzip" {
-		return body
+// decoded reads body without its content coding.
+func decoded(h http.Header, body io.Reader) (r io.Reader, known bool) {
+	switch strings.ToLower(h.Get("Content-Encoding")) {
+	case "", "identity":
+		return body, true
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(body)
+		return z, err == nil
 	}
-	z, err := gzip.NewReader(body)
-	if err != nil {
-		return body
-	}
-	return z
+	return nil, false
 }
 
 // decide tells the gate and asks what comes next.

@@ -84,7 +84,7 @@ func (t *Transport) begin(r *http.Request) (*op, error) {
 	parent, _ := ctx.Deadline()
 	o.Call = call.Begin(o.p, now, o.opts.Budget, parent)
 	o.Method = method(r)
-	o.Renewable, o.Queued = t.Token != nil, o.opts.Queued
+	o.Renewable, o.Queued = t.Token.Renewable(), o.opts.Queued
 	if o.opts.RetryOff || ctx.Value(ownerKey{}) != nil {
 		o.Once = true // one place decides retries: an outer heed does
 	}
@@ -326,13 +326,48 @@ func (o *op) noteWait(d time.Duration, source policy.WaitSource) {
 	}
 }
 
+// credential makes sure, before the call takes a place in the gate, that there
+// is a credential. An issuer that is down is waited for like a server.
+func (o *op) credential() error {
+	if o.t.Token == nil {
+		return nil
+	}
+	for {
+		began := time.Now()
+		_, err := o.t.Token.Current(o.in.Context())
+		o.noteWait(time.Since(began), policy.WaitToken)
+		if err == nil {
+			return nil
+		}
+		failed, ok := errors.AsType[*token.Error](err)
+		if !ok || failed.Refused || failed.RetryAt.IsZero() || !o.Fits(failed.RetryAt) {
+			return o.tokenFailed(err)
+		}
+		if err := o.rest(call.Decision{At: failed.RetryAt, Source: policy.WaitToken}); err != nil {
+			return err
+		}
+	}
+}
+
+// tokenFailed ends the call for want of a credential.
+func (o *op) tokenFailed(err error) error {
+	if o.in.Context().Err() != nil {
+		return o.gaveUp(o.in.Context())
+	}
+	var at time.Time
+	if failed, ok := errors.AsType[*token.Error](err); ok {
+		at = failed.RetryAt
+	}
+	return o.error(TokenFailed, at, err)
+}
+
 // renew gets a new credential after a 401, outside the backoff.
 func (o *op) renew() error {
 	began := time.Now()
 	tok, err := o.t.Token.Renew(o.in.Context(), *o.tok)
 	o.noteWait(time.Since(began), policy.WaitToken)
 	if err != nil {
-		return o.error(TokenFailed, time.Time{}, err)
+		return o.tokenFailed(err)
 	}
 	o.tok = &tok
 	return nil

@@ -17,7 +17,7 @@ func (o *op) event(kind EventKind, now time.Time) Event {
 	return Event{
 		Kind: kind, Time: now, Endpoint: o.t.endpoint(o.in), CallID: o.id,
 		CorrelationID: o.opts.CorrelationID, Tenant: o.opts.Tenant, Method: o.Method, Path: path(o.in),
-		Attempt: o.Attempts, Breaker: o.breaker.String(),
+		Attempt: o.Attempts, Breaker: o.breaker.String(), TraceParent: o.in.Header.Get("Traceparent"),
 	}
 }
 

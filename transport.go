@@ -54,6 +54,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer o.abandon() // after a panic in somebody's hook
 	for {
+		if err := o.credential(); err != nil {
+			return nil, o.fail(err)
+		}
 		if err := o.admit(); err != nil {
 			return nil, o.fail(err)
 		}
