@@ -15,9 +15,11 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/hint"
@@ -61,9 +63,32 @@ type Known struct {
 
 // Get returns the built-in profile called name.
 func Get(name string) (Profile, error) {
-	if !slices.Contains(names, name) {
-		return Profile{}, fmt.Errorf("provider: profile %q is not known, use one of %s", name, strings.Join(names, ", "))
+	all, err := compiled()
+	if err != nil {
+		return Profile{}, err
 	}
+	p, ok := all[name]
+	if !ok {
+		return p, fmt.Errorf("provider: profile %q is not known, use one of %s", name, strings.Join(names, ", "))
+	}
+	p.Rules, p.Hints, p.Query = slices.Clone(p.Rules), slices.Clone(p.Hints), maps.Clone(p.Query)
+	return p, nil
+}
+
+// compiled holds all profiles, which are read when the first is asked for.
+var compiled = sync.OnceValues(func() (map[string]Profile, error) {
+	all := make(map[string]Profile, len(names))
+	for _, name := range names {
+		p, err := load(name)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = p
+	}
+	return all, nil
+})
+
+func load(name string) (Profile, error) {
 	data, err := files.ReadFile(path.Join("profiles", name+".yaml"))
 	if err != nil {
 		return Profile{}, fmt.Errorf("provider: profile %s: %w", name, err)
@@ -114,7 +139,7 @@ func compile(name string, data []byte) (Profile, error) {
 		extends = n.Text
 	}
 	if extends != "" && extends != name {
-		base, err := Get(extends)
+		base, err := load(extends)
 		if err != nil {
 			return p, err
 		}

@@ -23,6 +23,8 @@ const MaxBytes = 1 << 20
 // maxDepth is how deep values may nest.
 const maxDepth = 64
 
+const nested = "values are nested too deep"
+
 // ReadYAML turns a document into a tree. It is strict: a key twice, an anchor,
 // a tag, a second document are problems. The node is nil when the text is not
 // YAML at all; there is one problem then.
@@ -85,7 +87,7 @@ func (y *yamlReader) parse(text string) (file *ast.File, err error) {
 	}()
 	tokens := lexer.Tokenize(text)
 	if tk := tooDeep(tokens); tk != nil {
-		return nil, &yaml.SyntaxError{Message: fmt.Sprintf("values are nested more than %d deep", maxDepth), Token: tk}
+		return nil, &yaml.SyntaxError{Message: nested, Token: tk}
 	}
 	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
@@ -121,7 +123,11 @@ func (y *yamlReader) syntax(err error) {
 	}
 	// The error's own text would show the lines around, secrets included.
 	message, _, _ := strings.Cut(s.Message, "\n")
-	y.Problem(y.place(s.Token), "", "check the indentation and the quotes", "%s", message)
+	remedy := "check the indentation and the quotes"
+	if message == nested {
+		remedy = "nest less"
+	}
+	y.Problem(y.place(s.Token), "", remedy, "%s", message)
 }
 
 func (y *yamlReader) place(tk *token.Token) *sheet.Node {

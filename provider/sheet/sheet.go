@@ -146,6 +146,13 @@ type Reader struct {
 	File     string
 	Problems []Problem
 	places   map[string]*Node
+	told     map[spot]bool
+}
+
+// spot is what one problem is told of.
+type spot struct {
+	line int
+	path string
 }
 
 // Join appends name to path.
@@ -156,8 +163,21 @@ func Join(path, name string) string {
 	return path + "." + name
 }
 
-// Problem reports that something is wrong with n at path.
+// Problem reports that something is wrong with n at path. What follows from a
+// problem that was told of the same value is not told.
 func (r *Reader) Problem(n *Node, path, remedy, format string, args ...any) {
+	if r.told == nil {
+		r.told = make(map[spot]bool)
+		for _, p := range r.Problems {
+			r.told[spot{p.Line, p.Path}] = true
+		}
+	}
+	if at := (spot{n.Line, path}); path != "" {
+		if r.told[at] {
+			return
+		}
+		r.told[at] = true
+	}
 	r.Problems = append(r.Problems, Problem{
 		File: r.File, Line: n.Line, Column: n.Column, Path: path,
 		Message: fmt.Sprintf(format, args...), Remedy: remedy,

@@ -8,8 +8,9 @@ import (
 )
 
 // bare are the texts that need no quotes in YAML 1.1 or 1.2: words that are
-// no number, no boolean, no null and hold no sign with a meaning.
-var bare = regexp.MustCompile(`^[A-Za-z/$][A-Za-z0-9_./$-]*$`)
+// no number, no boolean, no null and hold no sign with a meaning (a colon has
+// one only before a blank or at the end).
+var bare = regexp.MustCompile(`^[A-Za-z/$]([A-Za-z0-9_./$:-]*[A-Za-z0-9_./$-])?$`)
 
 // reserved are words that some reader of YAML takes for something else.
 var reserved = regexp.MustCompile(`(?i)^(y|n|yes|no|on|off|true|false|null)$`)

@@ -1,0 +1,45 @@
+package config
+
+import (
+	_ "embed"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/heedproject/heed/policy"
+)
+
+// initial is what Init returns.
+//
+//go:embed init.yaml
+var initial []byte
+
+// Init returns a commented heed.yaml to begin with.
+func Init() []byte { return append([]byte(nil), initial...) }
+
+// Demo returns the settings that are used without a heed.yaml: one endpoint,
+// demo, at target, which may be on this machine. Its waits are short, so that
+// an outage of moments and a 429 that asks for a second are survived while
+// somebody watches.
+func Demo(target string) *Config {
+	c := defaults()
+	c.Version = 1
+	u, err := parseURL(target)
+	if err != nil {
+		u = &url.URL{Scheme: "http", Host: "127.0.0.1"} // nobody is there; calls say so
+	}
+	p := policy.Policy{Endpoint: "demo"}
+	p.Retry.Budget = 30 * time.Second
+	p.Backoff = policy.Backoff{Base: 100 * time.Millisecond, Cap: 2 * time.Second}
+	p.Hints.JitterMax = 100 * time.Millisecond
+	p.Timeouts.Connect = 2 * time.Second
+	p.Timeouts.Header = 10 * time.Second
+	c.Endpoints = []Endpoint{{
+		Name:     "demo",
+		URL:      u,
+		Policy:   p.WithDefaults(),
+		Auth:     Auth{Kind: AuthNone},
+		Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+	}}
+	return c
+}
