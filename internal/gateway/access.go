@@ -77,9 +77,15 @@ func (t *table) client(h http.Header) *Client {
 // must name the machine itself and must not come from a foreign page.
 
 // foreign tells why r may be the work of a foreign page, or returns "".
-func foreign(r *http.Request) string {
-	if !overSocket(r) && !ownName(r.Host) {
-		return "the Host field names something other than this machine"
+func (t *table) foreign(r *http.Request) string {
+	if last := t.host.Load(); last == nil || *last != r.Host {
+		if !overSocket(r) {
+			if !ownName(r.Host) {
+				return "the Host field names something other than this machine"
+			}
+			host := r.Host
+			t.host.Store(&host)
+		}
 	}
 	switch site := r.Header.Get("Sec-Fetch-Site"); site {
 	case "", "none", "same-origin":

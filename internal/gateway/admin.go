@@ -36,7 +36,7 @@ func (g *Gateway) guard(next http.Handler) http.Handler {
 				return
 			}
 		case t.Admin == (Digest{}):
-			if why := foreign(r); why != "" {
+			if why := t.foreign(r); why != "" {
 				no(misdirected, strings.ToUpper(why[:1])+why[1:]).write(w, time.Now())
 				return
 			}

@@ -64,9 +64,9 @@ func (x *exchange) self() string {
 // takeOver moves the fields of an answer. What only we may say is dropped: an
 // upstream could pass itself off as the gateway.
 func takeOver(to, from http.Header) {
-	dropHopByHop(from)
+	dropNamed(from)
 	for k, v := range from {
-		if !strings.HasPrefix(k, "Heed-") {
+		if !hopByHop(k) && !strings.HasPrefix(k, "Heed-") {
 			to[k] = v
 		}
 	}

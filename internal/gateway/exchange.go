@@ -28,13 +28,11 @@ type exchange struct {
 	route *route
 	asked asked
 	body  *upload // nil: no body
-	began time.Time
-	wrote bool // the head of the answer is on its way
+	wrote bool    // the head of the answer is on its way
 }
 
 // serve is the road of a request through the gateway.
 func (x *exchange) serve() {
-	x.began = time.Now()
 	if int(x.g.calls.Load()) > x.table.Bounds.Calls {
 		x.refuse(refuse(tooManyCalls, ""))
 		return
@@ -78,7 +76,7 @@ func (x *exchange) screen() *refusal {
 	case r.Header["Heed-Callback"] != nil:
 		return no(noCallback, "")
 	case len(x.table.Clients) == 0:
-		if why := foreign(r); why != "" {
+		if why := x.table.foreign(r); why != "" {
 			return no(misdirected, strings.ToUpper(why[:1])+why[1:])
 		}
 	}
@@ -130,7 +128,7 @@ func (x *exchange) address() (*url.URL, *refusal) {
 		return nil, no(outOfScope, "")
 	}
 	var bad *badHeader
-	if x.asked, bad = x.route.readOptions(x.r.Header, x.began); bad != nil {
+	if x.asked, bad = x.route.readOptions(x.r.Header); bad != nil {
 		r := refuse(badField, bad.name+" must be "+bad.want)
 		r.Header = bad.name
 		return nil, &r
@@ -206,9 +204,13 @@ const maxHops = 10
 // send sends out, and follows redirects where that was asked for.
 func (x *exchange) send(out *http.Request) (*http.Response, error) {
 	rt := x.route
+	if !rt.FollowSameOrigin {
+		return rt.Transport.RoundTrip(out)
+	}
+	began := time.Now()
 	for hop := 0; ; hop++ {
 		resp, err := rt.Transport.RoundTrip(out)
-		if err != nil || !rt.FollowSameOrigin || hop == maxHops {
+		if err != nil || hop == maxHops {
 			return resp, err
 		}
 		next := rt.redirect(out, resp)
@@ -219,7 +221,7 @@ func (x *exchange) send(out *http.Request) (*http.Response, error) {
 		if c.Budget == 0 {
 			c.Budget = rt.Transport.Policy.WithDefaults().Retry.Budget
 		}
-		if c.Budget -= time.Since(x.began); c.Budget <= 0 {
+		if c.Budget -= time.Since(began); c.Budget <= 0 {
 			return resp, nil
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again

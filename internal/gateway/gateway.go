@@ -145,6 +145,7 @@ type table struct {
 	Settings
 	routes  map[string]*route
 	users   atomic.Int64
+	host    atomic.Pointer[string] // the last that was found to be this machine
 	drained chan struct{}
 	once    sync.Once
 }

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// dropHopByHop removes what concerns one connection only (RFC 9110 §7.6.1):
-// the fields that Connection names, and those that are known to.
-func dropHopByHop(h http.Header) {
+// dropNamed removes the fields that Connection names (RFC 9110 §7.6.1).
+func dropNamed(h http.Header) {
 	for _, line := range h["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
 			if name = strings.Trim(name, " \t"); name != "" {
@@ -15,13 +14,9 @@ func dropHopByHop(h http.Header) {
 			}
 		}
 	}
-	for k := range h {
-		if hopByHop(k) {
-			delete(h, k)
-		}
-	}
 }
 
+// hopByHop tells whether a field is known to concern one connection only.
 func hopByHop(k string) bool {
 	switch k {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
@@ -53,19 +48,13 @@ var trailers = []string{"trailers"}
 // changed in place: net/http looks at what it needs before the handler runs.
 func (rt *route) outgoing(h http.Header) {
 	te := hasToken(h["Te"], "trailers")
-	dropHopByHop(h)
+	dropNamed(h)
 	for k := range h {
-		switch {
-		case k == "Expect": // fulfilled on this hop by reading the body
-			delete(h, k)
-		case k == "Authorization", k == "Cookie":
-			if !rt.Passthrough {
-				delete(h, k)
-			}
-		case strings.HasPrefix(k, "Heed-"):
+		if hopByHop(k) || strings.HasPrefix(k, "Heed-") || !rt.Passthrough && (k == "Authorization" || k == "Cookie") {
 			delete(h, k)
 		}
 	}
+	delete(h, "Expect") // fulfilled on this hop by reading the body
 	if te {
 		h["Te"] = trailers
 	}

@@ -28,13 +28,13 @@ type asked struct {
 
 // readOptions reads the fields that concern heed out of h. Those that the
 // gateway answers for are removed with the other Heed-* fields later.
-func (rt *route) readOptions(h http.Header, now time.Time) (asked, *badHeader) {
+func (rt *route) readOptions(h http.Header) (asked, *badHeader) {
 	a := asked{Call: heed.Call{Priority: midPriority}}
 	for k, lines := range h {
 		if !strings.HasPrefix(k, "Heed-") {
 			continue
 		}
-		if want := a.set(k, lines, now); want != "" {
+		if want := a.set(k, lines); want != "" {
 			return a, &badHeader{k, want}
 		}
 	}
@@ -56,7 +56,7 @@ func (rt *route) readOptions(h http.Header, now time.Time) (asked, *badHeader) {
 
 // set takes one Heed-* field. It returns what is wanted of the field when the
 // value is something else.
-func (a *asked) set(name string, lines []string, now time.Time) string {
+func (a *asked) set(name string, lines []string) string {
 	if len(lines) != 1 {
 		return "one line"
 	}
@@ -83,7 +83,7 @@ func (a *asked) set(name string, lines []string, now time.Time) string {
 		a.CorrelationID, ok = v, word(v)
 		want = "1 to 128 visible ASCII characters"
 	case "Heed-Not-Before":
-		a.NotBefore, ok = readInstant(v, now)
+		a.NotBefore, ok = readInstant(v, time.Now())
 		want = "an RFC 3339 time, or a number of seconds from now"
 	}
 	if ok {

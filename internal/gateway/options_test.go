@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +17,10 @@ func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewJSONHandler(w, ni
 
 var noon = time.Date(2026, 7, 15, 12, 0, 0, 0, time.UTC)
 
-func TestCallIsReadFromTheHeader(t *testing.T) {
+func TestCallIsReadFromTheHeader(t *testing.T) { synctest.Test(t, callIsRead) }
+
+func callIsRead(t *testing.T) {
+	noon := time.Now()
 	rt := &route{keyed: true, keyMax: 10}
 	for _, c := range []struct {
 		header http.Header
@@ -35,12 +39,12 @@ func TestCallIsReadFromTheHeader(t *testing.T) {
 		{http.Header{"Heed-Priority": {"9"}, "Heed-Tenant": {"42"}}, heed.Call{Priority: 9, Tenant: "42"}},
 		{http.Header{"Heed-Priority": {"0"}, "Heed-Correlation-Id": {"a b"}}, heed.Call{CorrelationID: "a b"}},
 		{http.Header{"Heed-Not-Before": {"30"}}, heed.Call{Priority: 5, NotBefore: noon.Add(30 * time.Second)}},
-		{http.Header{"Heed-Not-Before": {"2026-07-15T14:00:01+02:00"}}, heed.Call{Priority: 5, NotBefore: noon.Add(time.Second)}},
+		{http.Header{"Heed-Not-Before": {"2026-07-15T14:00:01+02:00"}}, heed.Call{Priority: 5, NotBefore: time.Date(2026, 7, 15, 12, 0, 1, 0, time.UTC)}},
 		{http.Header{"Idempotency-Key": {`"k1"`}}, heed.Call{Priority: 5, Key: "k1"}},
 		{http.Header{"Idempotency-Key": {`k1`}}, heed.Call{Priority: 5, Key: "k1"}},
 		{http.Header{"Idempotency-Key": {`"k\"1"`}}, heed.Call{Priority: 5, Key: `k"1`}},
 	} {
-		got, bad := rt.readOptions(c.header.Clone(), noon)
+		got, bad := rt.readOptions(c.header.Clone())
 		if bad != nil {
 			t.Errorf("%v: %v", c.header, *bad)
 			continue
@@ -64,11 +68,11 @@ func TestFieldThatCannotBeReadIsNamed(t *testing.T) {
 		"Idempotency-Key":     {"", `""`, "12345678901", "a b", "é"},
 	} {
 		for _, v := range values {
-			if _, bad := rt.readOptions(http.Header{name: {v}}, noon); bad == nil || bad.name != name || bad.want == "" {
+			if _, bad := rt.readOptions(http.Header{name: {v}}); bad == nil || bad.name != name || bad.want == "" {
 				t.Errorf("%s: %q was taken: %v", name, v, bad)
 			}
 		}
-		if _, bad := rt.readOptions(http.Header{name: {"1", "2"}}, noon); bad == nil {
+		if _, bad := rt.readOptions(http.Header{name: {"1", "2"}}); bad == nil {
 			t.Errorf("%s: two lines were taken", name)
 		}
 	}
