@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/classify"
+)
+
+// readError is a failure of the answer, not of the place it is written to.
+type readError struct{ err error }
+
+func (e *readError) Error() string { return e.err.Error() }
+func (e *readError) Unwrap() error { return e.err }
+
+// source marks the errors of a body, so that they can be told from a full disk.
+type source struct{ io.Reader }
+
+func (s source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = &readError{err}
+	}
+	return n, err
+}
+
+// deliver streams the answer to stdout or into the file.
+func (c *callCmd) deliver(sh *shell, resp *http.Response, w *watch) error {
+	defer resp.Body.Close()
+	body := io.TeeReader(source{resp.Body}, w)
+	if c.Output == "" {
+		_, err := io.Copy(sh.out, body)
+		return err
+	}
+	part := c.Output + ".part"
+	f, err := os.Create(part)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, body)
+	if err = errors.Join(err, f.Close()); err != nil || codeOfAnswer(resp) != exitOK {
+		return errors.Join(err, os.Remove(part))
+	}
+	return os.Rename(part, c.Output)
+}
+
+func codeOfAnswer(resp *http.Response) int {
+	if rep, ok := heed.ReportOf(resp); ok {
+		return codeOfClass(rep.Class)
+	}
+	return exitOutage
+}
+
+// ending is how a call ended, for programs.
+type ending struct {
+	Exit     int        `json:"exit"`
+	Class    string     `json:"class"`
+	Reason   string     `json:"reason,omitempty"`
+	Executed string     `json:"executed,omitempty"`
+	Endpoint string     `json:"endpoint,omitempty"`
+	Status   int        `json:"status,omitempty"`
+	Attempts int        `json:"attempts"`
+	Waited   float64    `json:"waited_seconds"`
+	Bytes    int64      `json:"bytes"`
+	RetryAt  *time.Time `json:"retry_at,omitempty"`
+	Message  string     `json:"message,omitempty"`
+}
+
+// report tells how the call ended and sets the exit code.
+func (c *callCmd) report(sh *shell, resp *http.Response, err error, w *watch) error {
+	w.close()
+	end := ending{Bytes: w.bytes, RetryAt: w.retryAt()}
+	if resp != nil {
+		end.answered(resp)
+	}
+	if err != nil {
+		end.failed(sh, err)
+	}
+	if end.Exit == exitOK {
+		end.RetryAt = nil
+	}
+	sh.code = end.Exit
+	switch {
+	case c.JSON:
+		return json.NewEncoder(sh.err).Encode(end)
+	case end.Exit == exitOK:
+		return nil
+	case end.Message != "":
+		sh.say("%s", end.Message)
+	default:
+		sh.say("heed: ended with status %d (%s) after %d attempt(s)", end.Status, end.Class, end.Attempts)
+	}
+	if end.RetryAt != nil {
+		sh.say("try again at %s", end.RetryAt.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// answered fills in what an answer tells.
+func (e *ending) answered(resp *http.Response) {
+	e.Status, e.Exit = resp.StatusCode, codeOfAnswer(resp)
+	rep, _ := heed.ReportOf(resp)
+	e.Class, e.Attempts, e.Waited = rep.Class.String(), rep.Attempts, rep.Waited.Seconds()
+}
+
+// failed fills in what an error tells.
+func (e *ending) failed(sh *shell, err error) {
+	e.Message = err.Error()
+	if he, ok := errors.AsType[*heed.Error](err); ok {
+		e.Exit = codeOfError(he)
+		e.Class, e.Reason, e.Executed = he.Class.String(), string(he.Reason), he.Executed.String()
+		e.Endpoint, e.Status = he.Endpoint, he.Status
+		e.Attempts, e.Waited = he.Report.Attempts, he.Report.Waited.Seconds()
+		if !he.RetryAt.IsZero() {
+			e.RetryAt = whole(he.RetryAt)
+		}
+		return
+	}
+	e.Exit = exitFailure
+	if _, ok := errors.AsType[*readError](err); ok {
+		e.Exit, e.Class = exitBadAnswer, classify.Truncated.String()
+		e.Message = fmt.Sprintf("heed: the answer broke off after %d bytes; do not use it", e.Bytes)
+	}
+	if sh.ctx.Err() != nil {
+		e.Exit, e.Reason = exitCanceled, string(heed.Canceled)
+	}
+}
+
+// whole rounds t up to the second, so that trying again then is not too early.
+func whole(t time.Time) *time.Time {
+	up := t.UTC().Add(time.Second - time.Nanosecond).Truncate(time.Second)
+	return &up
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/policy"
+)
+
+type callCmd struct {
+	Target []string `arg:"" name:"[METHOD] URL|endpoint/path" help:"What to call: a URL, or the name of an endpoint of heed.yaml and a path."`
+
+	Header   []string      `short:"H" sep:"none" placeholder:"NAME: VALUE" help:"A header to send; may be repeated."`
+	Data     string        `short:"d" placeholder:"TEXT|@FILE" help:"The body to send; @FILE reads a file, @- standard input. Makes POST the default method."`
+	Output   string        `short:"o" placeholder:"FILE" help:"Write the answer to FILE, which appears only when the answer is complete and good."`
+	Key      string        `placeholder:"KEY" help:"The idempotency key of a write."`
+	Budget   time.Duration `help:"How long the call may take, waits included; shortens the budget of the endpoint (60s for a URL)."`
+	Once     bool          `help:"Send it once; do not retry."`
+	Config   string        `placeholder:"FILE" help:"The configuration (heed.yaml)."`
+	JSON     bool          `help:"Report the end of the call on stderr as one line of JSON, also when it went well."`
+	Progress string        `enum:"auto,always,never" default:"auto" help:"Tell on stderr what the call waits for: auto (when it is a terminal), always, never."`
+}
+
+// Help is what heed call --help says beside the flags.
+func (callCmd) Help() string {
+	return `The body of the last answer goes to stdout whatever its status; the exit code tells what it meant.
+
+Examples:
+
+    heed call https://api.example.com/v1/items
+    heed call sierra/v6/bibs?limit=50 --budget 5m
+    heed call POST jira/rest/api/3/issue -H 'Content-Type: application/json' -d @issue.json --key import-4711
+    heed call 'wfs/?service=WFS&request=GetFeature&typeNames=roads' -o roads.gml
+
+` + exitHelp
+}
+
+// Run makes the call.
+func (c *callCmd) Run(sh *shell) error {
+	method, where, err := c.target()
+	if err != nil {
+		return usage(err)
+	}
+	w := newWatch(sh, c.Progress)
+	defer w.close()
+	to, err := sh.resolve(where, c.Config, w.observe)
+	if err != nil {
+		return usage(err)
+	}
+	defer to.close()
+	if c.Budget > 0 && to.endpoint == "" {
+		to.transport.Policy.Retry.Budget = c.Budget
+	}
+	r, err := c.request(sh, method, to.url)
+	if err != nil {
+		return usage(err)
+	}
+	if r.Body != nil {
+		defer r.Body.Close()
+	}
+	resp, err := to.transport.RoundTrip(r)
+	if err == nil {
+		err = c.deliver(sh, resp, w)
+	}
+	return c.report(sh, resp, err, w)
+}
+
+// target tells method and place apart.
+func (c *callCmd) target() (method, where string, err error) {
+	method = http.MethodGet
+	if c.Data != "" {
+		method = http.MethodPost
+	}
+	switch len(c.Target) {
+	case 1:
+		return method, c.Target[0], nil
+	case 2:
+		return strings.ToUpper(c.Target[0]), c.Target[1], nil
+	}
+	return "", "", fmt.Errorf("call takes [METHOD] URL|endpoint/path, not %d words", len(c.Target))
+}
+
+// request builds the one request of the call.
+func (c *callCmd) request(sh *shell, method string, u *url.URL) (*http.Request, error) {
+	ctx := heed.WithCall(sh.ctx, heed.Call{Budget: c.Budget, Key: c.Key, RetryOff: c.Once})
+	r, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	if err != nil {
+		return nil, errors.New("the method or the URL cannot be sent")
+	}
+	for _, line := range c.Header {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return nil, fmt.Errorf("a header is written as 'Name: value'; the one that begins with %.12q is not", name)
+		}
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if http.CanonicalHeaderKey(name) == "Host" {
+			r.Host = value
+			continue
+		}
+		r.Header.Add(name, value)
+	}
+	if r.Header.Get("User-Agent") == "" {
+		r.Header.Set("User-Agent", "heed/"+versionOf())
+	}
+	return r, c.fill(sh, r)
+}
+
+// fill gives r its body. A text and a file can be sent again by the transport
+// without keeping them in memory twice; standard input it has to keep.
+func (c *callCmd) fill(sh *shell, r *http.Request) error {
+	name, isFile := strings.CutPrefix(c.Data, "@")
+	switch {
+	case c.Data == "":
+	case !isFile:
+		data := []byte(c.Data)
+		r.ContentLength = int64(len(data))
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	case name == "-":
+		r.Body, r.ContentLength = io.NopCloser(sh.in), -1
+	default:
+		info, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		r.ContentLength = info.Size()
+		r.GetBody = func() (io.ReadCloser, error) { return os.Open(name) }
+	}
+	if r.GetBody == nil {
+		return nil
+	}
+	var err error
+	r.Body, err = r.GetBody()
+	return err
+}
+
+// target is where a call goes and with what policy.
+type target struct {
+	endpoint  string // empty for a URL
+	url       *url.URL
+	transport *heed.Transport
+	close     func()
+}
+
+// resolve turns a URL, or endpoint/path, into a target.
+func (sh *shell) resolve(where, file string, observe func(heed.Event)) (*target, error) {
+	if !strings.Contains(where, "://") {
+		return sh.endpoint(where, file, observe)
+	}
+	u, err := url.Parse(where)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("the URL must be http://host/… or https://host/…")
+	}
+	t := &heed.Transport{Policy: policy.Policy{}, Observe: observe}
+	return &target{url: u, transport: t, close: t.CloseIdleConnections}, nil
+}

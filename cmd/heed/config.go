@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/heedproject/heed/internal/config"
+)
+
+type configCmd struct {
+	Check  configCheck  `cmd:"" help:"Tell every problem of a heed.yaml, with line, column and remedy."`
+	Show   configShow   `cmd:"" help:"Print the configuration in force: defaults filled in, secrets as references."`
+	Schema configSchema `cmd:"" help:"Print the JSON Schema of heed.yaml, for editors."`
+}
+
+type configCheck struct {
+	File   string `arg:"" optional:"" default:"heed.yaml" help:"The file to check."`
+	Strict bool   `help:"Take warnings for problems."`
+}
+
+// Help is what heed config check --help says beside the flags.
+func (configCheck) Help() string {
+	return `Exits with 0 when the file can be used and with 2 when not. Warnings tell of settings that are valid and do not fit together.
+
+Examples:
+
+    heed config check
+    heed config check deploy/heed.yaml --strict`
+}
+
+// Run checks the file.
+func (c *configCheck) Run(sh *shell) error {
+	cfg, warnings, err := config.Load(c.File)
+	if err != nil {
+		return usage(err)
+	}
+	for _, w := range warnings {
+		sh.say("heed: warning: %v", w)
+	}
+	if c.Strict && len(warnings) > 0 {
+		return usage(fmt.Errorf("%d warning(s) in %s, and --strict", len(warnings), c.File))
+	}
+	_, err = fmt.Fprintf(sh.out, "%s: ok, %d endpoint(s), %d warning(s)\n", c.File, len(cfg.Endpoints), len(warnings))
+	return err
+}
+
+type configShow struct {
+	File string `arg:"" optional:"" default:"heed.yaml" help:"The file to show."`
+}
+
+// Run prints what is in force.
+func (c *configShow) Run(sh *shell) error {
+	cfg, err := sh.load(c.File)
+	if err != nil {
+		return err
+	}
+	text := config.Show(cfg)
+	_, err = sh.out.Write(text)
+	return err
+}
+
+type configSchema struct{}
+
+// Run prints the schema.
+func (configSchema) Run(sh *shell) error {
+	text := config.Schema()
+	if len(text) == 0 {
+		return errors.New("this build carries no schema")
+	}
+	_, err := sh.out.Write(text)
+	return err
+}

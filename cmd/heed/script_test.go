@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"heed": main})
+}
+
+// TestScripts runs the command lines of testdata/*.txtar. $API is an API on
+// loopback whose paths say how they answer.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(env *testscript.Env) error {
+			srv := httptest.NewServer(api())
+			env.Defer(srv.Close)
+			env.Setenv("API", srv.URL)
+			env.Setenv("API_ADDR", srv.Listener.Addr().String())
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits runs a command and wants it to end with a code: exits 75 heed call …
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		end, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = end.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code: got %d, want %d", got, want)
+	}
+}
+
+// api answers by path. Each script has one of its own.
+func api() http.Handler {
+	mux := http.NewServeMux()
+	asked := map[string]int{}
+	mux.HandleFunc("/status/{code}", func(w http.ResponseWriter, r *http.Request) {
+		code, _ := strconv.Atoi(r.PathValue("code"))
+		w.WriteHeader(code)
+		fmt.Fprintf(w, "this is %d\n", code)
+	})
+	mux.HandleFunc("/later", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7200")
+		w.WriteHeader(http.StatusTooManyRequests)
+		fmt.Fprintln(w, "come back in two hours")
+	})
+	mux.HandleFunc("/second", func(w http.ResponseWriter, r *http.Request) {
+		if asked[r.URL.Path]++; asked[r.URL.Path] == 1 { // one caller, one request at a time
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "got through")
+	})
+	mux.HandleFunc("/cut", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		fmt.Fprint(w, "only this")
+	})
+	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s %s %s\n", r.Method, r.URL.RequestURI(), r.Header.Get("X-Told"))
+		_, _ = fmt.Fprintf(w, "%d bytes\n", r.ContentLength)
+	})
+	mux.HandleFunc("/_heed/waiting", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, `{"waiting":[{"call_id":"c1","endpoint":"sierra","tenant":"etl","priority":5,"attempt":2,`+
+			`"for":"quota","since":"2020-01-01T00:00:00Z","until":"2020-01-01T00:10:00Z","ahead":3}]}`)
+	})
+	return mux
+}
