@@ -15,6 +15,9 @@ type Reader struct {
 	compiled bool
 	waits    []source
 	groups   []group
+	// shapes has, by first byte, a bit for the length of every name that is
+	// read: a look at a header that has none of them ends the reading.
+	shapes [128]uint64
 }
 
 // source is a Source with its name in canonical form, ready for a direct look
@@ -86,6 +89,9 @@ func compile(sources []Source) *Reader {
 		if hidden[at] = hidden[at] || s.ObserveOnly; hidden[at] {
 			continue
 		}
+		if first := at.name[0]; first < 128 {
+			r.shapes[first] |= 1 << (len(at.name) & 63)
+		}
 		c := source{name: at.name, field: s.Field, format: s.Format, key: s.Key, ignore: s.Ignore}
 		if s.Field == Wait {
 			r.waits = append(r.waits, c)
@@ -136,6 +142,9 @@ func (r *Reader) Read(h http.Header, now time.Time) Hint {
 	if r == nil || !r.compiled {
 		r = standard
 	}
+	if !r.speaks(h) {
+		return out
+	}
 	c := clock{header: h, now: now}
 	r.readWait(&c, &out)
 	r.readQuota(&c, &out)
@@ -143,6 +152,16 @@ func (r *Reader) Read(h http.Header, now time.Time) Hint {
 		out.Flags |= Skewed
 	}
 	return out
+}
+
+// speaks tells whether h may have a header that is read.
+func (r *Reader) speaks(h http.Header) bool {
+	for name := range h {
+		if name != "" && name[0] < 128 && r.shapes[name[0]]&(1<<(len(name)&63)) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Reader) readWait(c *clock, out *Hint) {
