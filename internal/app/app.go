@@ -34,7 +34,8 @@ type Options struct {
 	Version string
 	// Out takes the log lines. nil: none are written.
 	Out io.Writer
-	// Getenv and ReadFile resolve references to secrets. nil: those of os.
+	// Getenv and ReadFile resolve references to secrets. nil: an empty
+	// environment, which belongs to the command, and the files there are.
 	Getenv   func(string) string
 	ReadFile func(string) ([]byte, error)
 	// Grace is how long Stop lets calls in flight finish. Default 30 s.
@@ -45,7 +46,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Getenv == nil {
-		o.Getenv = os.Getenv
+		o.Getenv = func(string) string { return "" }
 	}
 	if o.ReadFile == nil {
 		o.ReadFile = os.ReadFile

@@ -123,6 +123,7 @@ func announce(h http.Header, trailer http.Header) int {
 		names = append(names, k)
 	}
 	h["Trailer"] = []string{strings.Join(names, ", ")}
+	delete(h, "Content-Length") // HTTP/1.1 has trailers after chunks only (RFC 9112 §7.1.2)
 	return len(names)
 }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"runtime"
 	"strings"
 	"testing"
@@ -58,6 +60,30 @@ func TestAnswerOfUnknownLengthIsNotHeldBack(t *testing.T) {
 		t.Errorf("got %q %v", b, err)
 	}
 	close(next)
+}
+
+func TestHTTP2UpstreamIsSpokenTo(t *testing.T) {
+	api := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		w.Header().Set("Trailer", "X-Sum")
+		fmt.Fprintf(w, "%s %s", r.Proto, b)
+		w.Header().Set("X-Sum", "1")
+	}))
+	api.EnableHTTP2 = true
+	api.StartTLS()
+	defer api.Close()
+	r := upstream(t, nil, func(r *rig, tr *heed.Transport) {
+		tr.Base = api.Client().Transport
+		u, err := url.Parse(api.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.endpoint.URL = u
+	})
+	a := r.do(r.request("PUT", "/api/x", "body", http.Header{"Connection": {"keep-alive"}, "Te": {"trailers"}}))
+	if a.text != "HTTP/2.0 body" || a.Trailer.Get("X-Sum") != "1" {
+		t.Errorf("got %d %q, trailers %v", a.StatusCode, a.text, a.Trailer)
+	}
 }
 
 // pattern is size bytes that are all different enough to notice a mix-up.
