@@ -39,7 +39,7 @@ type State uint8
 const (
 	Closed State = iota
 	Open
-	HalfOpen // open, with a probe on its way
+	HalfOpen // open, with a probe on its way or due
 )
 
 // String returns the word used in logs.

@@ -17,6 +17,8 @@ type breaker struct {
 	open   time.Duration // the next open time
 	failed int           // in a row
 	first  time.Time     // when the first of them was sent
+	spared int           // failures in a row before the last success,
+	by     uint64        // which was the answer to this attempt
 	window window
 }
 
@@ -74,17 +76,24 @@ func (b *breaker) observe(now time.Time, p *policy.Breaker, r *Result, rng *rand
 		if r.Pass.At.Before(b.first) {
 			return // sent before things went wrong: it shows nothing about now
 		}
+		if b.failed > 0 {
+			b.spared, b.by = b.failed, r.Pass.Seq
+		}
 		b.failed = 0
 	case failing:
 		if b.failed == 0 {
 			b.first = r.Pass.At
 		}
 		b.failed++
+		if r.Late && r.Pass.Seq == b.by { // no success after all: the row goes on
+			b.failed += b.spared
+			b.spared = 0
+		}
 	case neutral:
 		return
 	}
 	if p.Ratio > 0 {
-		b.window.add(now, p.Window, m == failing)
+		b.window.add(now, p.Window, r.Late, m == failing)
 	}
 	if m == failing && b.tripped(now, p) {
 		b.open = p.Open
@@ -122,13 +131,13 @@ func (b *breaker) probed(now time.Time, p *policy.Breaker, r *Result, m meaning,
 
 // trip opens for the current open time, or for as long as the server asked.
 func (b *breaker) trip(now time.Time, p *policy.Breaker, r *Result, rng *rand.Rand) {
-	open := b.open
+	open := min(b.open, policy.Unlimited/2)
 	if p.Jitter > 0 {
 		open += time.Duration(rng.Float64() * p.Jitter * float64(open))
 	}
 	b.state = Open
 	b.gen++
-	b.failed, b.first = 0, time.Time{}
+	b.failed, b.first, b.spared = 0, time.Time{}, 0
 	b.window = window{}
 	b.until = now.Add(max(open, floor(r)))
 }
@@ -148,9 +157,12 @@ func (w *window) move(now time.Time, span time.Duration) *struct{ calls, failed 
 	return &w.slot[w.latest%int64(len(w.slot))]
 }
 
-func (w *window) add(now time.Time, span time.Duration, failed bool) {
+// add counts an answer; late tells that its call was counted before.
+func (w *window) add(now time.Time, span time.Duration, late, failed bool) {
 	s := w.move(now, span)
-	s.calls++
+	if !late {
+		s.calls++
+	}
 	if failed {
 		s.failed++
 	}

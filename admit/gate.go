@@ -80,15 +80,19 @@ func (g *Gate) pass(now time.Time, a Ask, probe bool) Answer {
 
 // probe answers while the breaker is not closed.
 func (g *Gate) probe(now time.Time, a Ask) Answer {
-	at, ok := g.breaker.probe(now, g.p.Breaker.Lease)
-	if ok {
-		return g.pass(now, a, true)
-	}
 	kind := Wait
 	if g.p.Breaker.OnOpen == policy.OnOpenFail {
 		kind = No
 	}
-	return Answer{Kind: kind, At: at, Source: policy.WaitBreaker, Everyone: true, Breaker: g.breaker.state}
+	closed := Answer{Kind: kind, At: g.hold.until, Source: g.hold.source, Everyone: true, Breaker: g.breaker.state}
+	if now.Before(g.hold.until) && g.hold.until.After(g.breaker.until) {
+		return closed // what the server said binds a probe too
+	}
+	if at, ok := g.breaker.probe(now, g.p.Breaker.Lease); !ok {
+		closed.At, closed.Source = at, policy.WaitBreaker
+		return closed
+	}
+	return g.pass(now, a, true)
 }
 
 // full tells which concurrency cap is reached.
@@ -122,13 +126,14 @@ func (g *Gate) Observe(now time.Time, r Result) Told {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := g.breaker.state
+	g.clamp(&r)
 	g.settle(now, &r)
 	g.learn(now, &r)
 	t := Told{Breaker: g.breaker.state, Changed: g.breaker.state != before}
-	switch {
-	case g.breaker.state != Closed:
+	if g.breaker.state != Closed {
 		t.Until, t.Source = g.breaker.until, policy.WaitBreaker
-	case now.Before(g.hold.until):
+	}
+	if now.Before(g.hold.until) && g.hold.until.After(t.Until) {
 		t.Until, t.Source = g.hold.until, g.hold.source
 	}
 	if r.Retry {
@@ -161,15 +166,33 @@ func (g *Gate) learn(now time.Time, r *Result) {
 	case classify.Throttled:
 		g.throttled(now, r)
 	case classify.Overloaded:
-		if wait := floor(r); wait > 0 && g.breaker.state == Closed {
-			g.hold.extend(now.Add(wait+g.p.Hints.Jitter(wait, g.rng)), policy.WaitRetryAfter)
-			g.pace.resume(g.hold.until, wait)
-		}
+		g.overloaded(now, floor(r))
 	case classify.OK:
 		if r.Pass.At.After(g.hold.cut) {
 			g.hold.misses = 0
 		}
-		g.budget = min(g.budget+max(r.Paid, 1), g.p.Retry.Tokens.Capacity)
+		g.repay(max(r.Paid, 1))
+	}
+	if r.Failure == classify.Canceled {
+		g.repay(r.Paid) // the retry was not to blame
+	}
+}
+
+// repay gives tokens back to the retry budget.
+func (g *Gate) repay(tokens int) {
+	g.budget = min(g.budget+tokens, g.p.Retry.Tokens.Capacity)
+}
+
+// overloaded closes the key for as long as a server asked that is up and
+// cannot take more.
+func (g *Gate) overloaded(now time.Time, wait time.Duration) {
+	switch {
+	case wait == 0:
+	case g.breaker.state != Closed: // only one probe will leave then: no jitter
+		g.hold.extend(now.Add(wait), policy.WaitRetryAfter)
+	default:
+		g.hold.extend(now.Add(wait+g.p.Hints.Jitter(wait, g.rng)), policy.WaitRetryAfter)
+		g.pace.resume(g.hold.until, wait)
 	}
 }
 
@@ -185,7 +208,7 @@ func (g *Gate) throttled(now time.Time, r *Result) {
 		wait, source = r.Hint.Reset, policy.WaitQuota
 	}
 	if wait > 0 {
-		wait = min(wait, g.ceiling()) + g.p.Hints.Jitter(wait, g.rng)
+		wait += g.p.Hints.Jitter(wait, g.rng)
 		saved = wait
 	} else if fresh {
 		wait, source = g.hold.blind(g.p.Backoff.Cap), policy.WaitPace
@@ -200,13 +223,16 @@ func (g *Gate) throttled(now time.Time, r *Result) {
 	g.pace.resume(g.hold.until, saved)
 }
 
-// ceiling bounds how long a hint closes the key: a policy that clamps also
-// clamps for the others.
-func (g *Gate) ceiling() time.Duration {
+// clamp bounds how long the hints of r close the key: a policy that clamps for
+// a call also clamps for the others.
+func (g *Gate) clamp(r *Result) {
+	top := policy.Unlimited / 4 // what a time can still be moved by
 	if g.p.Retry.OverCeiling == policy.Clamp {
-		return g.p.Retry.Ceiling
+		top = min(top, g.p.Retry.Ceiling)
 	}
-	return policy.Unlimited / 2
+	r.Hint.Wait = min(r.Hint.Wait, top)
+	r.Hint.Reset = min(r.Hint.Reset, top)
+	r.Verdict.Wait = min(r.Verdict.Wait, top)
 }
 
 func floor(r *Result) time.Duration {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedproject/heed/policy"
@@ -17,6 +18,11 @@ import (
 type Line struct {
 	keeper Keeper
 	p      *policy.Policy
+	plain  bool // nothing but the keeper decides while nobody waits
+	// busy is set before the keeper is asked on behalf of somebody who may
+	// have to wait. Whoever changes the state of the keeper looks at it
+	// afterwards, so that no wake is lost, and needs no lock while it is clear.
+	busy atomic.Bool
 
 	mu      sync.Mutex
 	rng     *rand.Rand
@@ -26,6 +32,7 @@ type Line struct {
 	closed  Answer // the last answer that held for everyone
 	virtual float64
 	tenants map[string]*tenant
+	asked   uint64 // tickets so far
 	begun   time.Time
 }
 
@@ -37,44 +44,77 @@ type queue struct {
 // tenant is what fairness knows of one tenant.
 type tenant struct {
 	tag      float64 // of its last ticket
-	inFlight int
+	waiting  int
+	inFlight int // counted only where TenantShare bounds it
 }
 
-// Ticket is one call in the line. The zero Ticket is ready; a call keeps its
-// ticket for all its attempts, and with it its place by age.
+// Ticket is one call in the line. A call keeps its ticket for all its
+// attempts, and with it its place by age.
 type Ticket struct {
 	Priority int // 0 to 9, 9 first
 	Tenant   string
-	Group    int
+	Group    int // index into policy.Limits.Groups, or -1
 	First    bool
 	Deadline time.Time // zero: none
 	Info     any       // whatever Waiting should bring back
 
-	wake   chan struct{}
-	since  time.Time
-	until  time.Time
-	source policy.WaitSource
+	*place // nil until it has had to wait
 	tag    float64
-	index  int // in its queue, from 1; 0: not there
-	queue  int
 	rests  bool
 	spread bool // its stagger has been drawn
 }
 
+// place is what a ticket needs once it has to wait.
+type place struct {
+	wake   chan struct{}
+	since  time.Time
+	until  time.Time
+	source policy.WaitSource
+	index  int // in its queue, from 1; 0: not there
+	queue  int
+}
+
+func (t *Ticket) needPlace() {
+	if t.place == nil {
+		t.place = &place{wake: make(chan struct{}, 1)}
+	}
+}
+
+// queued tells whether t stands in a queue.
+func (t *Ticket) queued() bool { return t.place != nil && t.index != 0 }
+
 // Wake is signalled when the ticket should ask again before its instant.
-func (t *Ticket) Wake() <-chan struct{} { return t.wake }
+func (t *Ticket) Wake() <-chan struct{} {
+	if t.place == nil {
+		return nil
+	}
+	return t.wake
+}
 
 // NewLine returns the line in front of keeper. rng seeds the stagger.
 func NewLine(keeper Keeper, p *policy.Policy, rng *rand.Rand) *Line {
-	return &Line{keeper: keeper, p: p, rng: rng, queues: make([]queue, 1+len(p.Limits.Groups))}
+	return &Line{
+		keeper: keeper, p: p, rng: rng, queues: make([]queue, 1+len(p.Limits.Groups)),
+		plain: p.Limits.Stagger == 0 && p.Limits.TenantShare >= 1,
+	}
 }
 
 // Ask wants to send the next attempt of t now. With Wait, t has a place in the
 // line: ask again at the instant, or when woken, or Leave. An Answer without
 // an instant comes before anything is known; Deadline is the caller's to watch.
 func (l *Line) Ask(now time.Time, t *Ticket) Answer {
+	if l.plain && !l.busy.Load() && !t.rests {
+		if a := l.keeper.Admit(now, Ask{Group: t.Group, First: t.First}); a.Kind == Go {
+			return a
+		}
+	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer l.unlock()
+	l.busy.Store(true)
+	if t.age == 0 {
+		l.asked++
+		t.age = l.asked
+	}
 	if t.rests {
 		delete(l.resting, t)
 		t.rests = false
@@ -85,7 +125,7 @@ func (l *Line) Ask(now time.Time, t *Ticket) Answer {
 		return a
 	}
 	if l.waiting > 0 || l.p.Limits.TenantShare < 1 {
-		if front := l.front(); front != nil && (t.index == 0 && !l.before(t, front) || t.index != 0 && front != t) {
+		if front := l.front(); front != nil && (t.index == 0 && !l.sooner(t, front) || t.index != 0 && front != t) {
 			return l.stand(now, t)
 		}
 	}
@@ -96,6 +136,7 @@ func (l *Line) Ask(now time.Time, t *Ticket) Answer {
 		l.serve(t)
 	case No:
 		l.leave(t)
+		l.forget(t.Tenant)
 	case Wait:
 		l.enter(now, t, a)
 		if a.Everyone {
@@ -123,7 +164,7 @@ func (l *Line) stand(now time.Time, t *Ticket) Answer {
 }
 
 func (l *Line) others(t *Ticket) int {
-	if t.index != 0 {
+	if t.queued() {
 		return l.waiting - 1
 	}
 	return l.waiting
@@ -148,20 +189,19 @@ func (l *Line) stagger(now time.Time, t *Ticket) time.Time {
 
 // enter puts t into its queue, or renews what it waits for.
 func (l *Line) enter(now time.Time, t *Ticket, a Answer) {
+	t.needPlace()
 	if t.since.IsZero() || t.source != a.Source {
 		t.since = now
 	}
 	t.until, t.source = a.At, a.Source
-	if t.index != 0 {
+	if t.queued() {
 		return
-	}
-	if t.wake == nil {
-		t.wake = make(chan struct{}, 1)
 	}
 	l.tag(t)
 	t.queue = t.Group + 1
 	heap.Push(&l.queues[t.queue], t)
 	l.waiting++
+	l.tenant(t.Tenant).waiting++
 }
 
 // tag gives t its place among the tenants: start-time fair queueing with
@@ -193,7 +233,7 @@ func (l *Line) tenant(name string) *tenant {
 
 // leave takes t out of its queue.
 func (l *Line) leave(t *Ticket) {
-	if t.index == 0 {
+	if !t.queued() {
 		return
 	}
 	heap.Remove(&l.queues[t.queue], t.index-1)
@@ -201,17 +241,16 @@ func (l *Line) leave(t *Ticket) {
 	t.since, t.until, t.source = time.Time{}, time.Time{}, ""
 	if l.waiting == 0 {
 		l.closed = Answer{}
-		l.forgetTenants()
 	}
+	l.tenant(t.Tenant).waiting--
+	l.forget(t.Tenant)
 }
 
-// forgetTenants keeps the memory of a long life bounded: with nobody waiting,
-// every tenant starts anew.
-func (l *Line) forgetTenants() {
-	for name, who := range l.tenants {
-		if who.inFlight == 0 {
-			delete(l.tenants, name)
-		}
+// forget drops a tenant that has nothing in the line or on its way, so that
+// memory is bounded, and so that tickets that were given up count for nothing.
+func (l *Line) forget(name string) {
+	if who := l.tenants[name]; who != nil && who.waiting == 0 && who.inFlight == 0 {
+		delete(l.tenants, name)
 	}
 }
 
@@ -221,12 +260,13 @@ func (l *Line) serve(t *Ticket) {
 	if l.p.Limits.TenantShare < 1 {
 		l.tenant(t.Tenant).inFlight++
 	}
+	l.forget(t.Tenant)
 }
 
 // Leave gives the place of t up.
 func (l *Line) Leave(t *Ticket) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer l.unlock()
 	if t.rests {
 		delete(l.resting, t)
 		t.rests = false
@@ -247,16 +287,26 @@ func (l *Line) rest(now time.Time, t *Ticket, a Answer) {
 	if l.resting == nil {
 		l.resting = map[*Ticket]struct{}{}
 	}
+	t.needPlace()
 	t.since, t.until, t.source, t.rests = now, a.At, a.Source, true
 	l.resting[t] = struct{}{}
+}
+
+// unlock leaves the line as busy as it is.
+func (l *Line) unlock() {
+	l.busy.Store(l.waiting > 0 || !l.closed.At.IsZero() || len(l.resting) > 0)
+	l.mu.Unlock()
 }
 
 // Observe passes r to the Keeper. Waiters whose deadline lies before the
 // instant at which the key opens are woken, so that they can end at once.
 func (l *Line) Observe(now time.Time, r Result) Told {
 	told := l.keeper.Observe(now, r)
+	if told.Until.IsZero() && !l.busy.Load() {
+		return told
+	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer l.unlock()
 	if told.Until.After(now) {
 		l.closed = Answer{At: told.Until, Source: told.Source, Everyone: true, Breaker: told.Breaker}
 		l.wakeHopeless(told.Until)
@@ -281,11 +331,15 @@ func (l *Line) wakeHopeless(until time.Time) {
 // Release passes p to the Keeper and lets the next one ask.
 func (l *Line) Release(now time.Time, p Pass, t *Ticket) {
 	l.keeper.Release(now, p)
+	if l.plain && !l.busy.Load() {
+		return
+	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	defer l.unlock()
 	if l.p.Limits.TenantShare < 1 {
 		if who := l.tenants[t.Tenant]; who != nil {
 			who.inFlight--
+			l.forget(t.Tenant)
 		}
 	}
 	l.queues[p.Group+1].blocked = false
@@ -301,7 +355,7 @@ func (l *Line) front() *Ticket {
 		if len(q.tickets) == 0 || q.blocked {
 			continue
 		}
-		if t := l.pick(q); t != nil && (best == nil || l.before(t, best)) {
+		if t := l.pick(q); best == nil || l.sooner(t, best) {
 			best = t
 		}
 	}
@@ -311,25 +365,33 @@ func (l *Line) front() *Ticket {
 // pick is the first ticket of q, passing over tenants that hold more than
 // their share while another tenant waits.
 func (l *Line) pick(q *queue) *Ticket {
-	first := q.tickets[0]
-	if l.p.Limits.TenantShare >= 1 || l.p.Limits.Concurrency <= 0 || !l.overShare(first) {
-		return first
+	best := q.tickets[0]
+	if !l.overShare(best) {
+		return best
 	}
-	var best *Ticket
 	for _, t := range q.tickets {
-		if !l.overShare(t) && (best == nil || l.before(t, best)) {
+		if l.sooner(t, best) {
 			best = t
 		}
-	}
-	if best == nil {
-		return first
 	}
 	return best
 }
 
+// sooner tells whether it is the turn of a rather than of b.
+func (l *Line) sooner(a, b *Ticket) bool {
+	if over := l.overShare(a); over != l.overShare(b) {
+		return !over
+	}
+	return l.before(a, b)
+}
+
 func (l *Line) overShare(t *Ticket) bool {
+	limits := &l.p.Limits
+	if limits.TenantShare >= 1 || limits.Concurrency <= 0 {
+		return false
+	}
 	who := l.tenants[t.Tenant]
-	return who != nil && float64(who.inFlight+1) > l.p.Limits.TenantShare*float64(l.p.Limits.Concurrency)
+	return who != nil && float64(who.inFlight+1) > limits.TenantShare*float64(limits.Concurrency)
 }
 
 // before tells whether a goes before b. A ticket that has no tag yet is judged
@@ -340,7 +402,7 @@ func (l *Line) before(a, b *Ticket) bool {
 	}
 	l.tag(a)
 	l.tag(b)
-	return a.tag < b.tag
+	return a.tag < b.tag || a.tag == b.tag && a.age < b.age
 }
 
 // wakeFront lets the front ask; asker is awake already.
@@ -401,7 +463,7 @@ func (q tickets) Less(i, j int) bool {
 	if q[i].Priority != q[j].Priority {
 		return q[i].Priority > q[j].Priority
 	}
-	return q[i].tag < q[j].tag
+	return q[i].tag < q[j].tag || q[i].tag == q[j].tag && q[i].age < q[j].age
 }
 func (q tickets) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]

@@ -25,6 +25,9 @@ func (g *Gate) Snapshot(now time.Time) Snapshot {
 	}
 	if s.Breaker != Closed {
 		s.OpenUntil = g.breaker.until
+		if !now.Before(g.breaker.until) {
+			s.Breaker = HalfOpen // the next one who asks is the probe
+		}
 	}
 	if g.hold.until.After(now) {
 		s.ClosedUntil = g.hold.until
