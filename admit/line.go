@@ -60,6 +60,7 @@ type Ticket struct {
 
 	*place // nil until it has had to wait
 	tag    float64
+	age    uint64 // order of the first asking, among those with the same tag
 	rests  bool
 	spread bool // its stagger has been drawn
 }
@@ -125,7 +126,7 @@ func (l *Line) Ask(now time.Time, t *Ticket) Answer {
 		return a
 	}
 	if l.waiting > 0 || l.p.Limits.TenantShare < 1 {
-		if front := l.front(); front != nil && (t.index == 0 && !l.sooner(t, front) || t.index != 0 && front != t) {
+		if front := l.front(); front != nil && (!t.queued() && !l.sooner(t, front) || t.queued() && front != t) {
 			return l.stand(now, t)
 		}
 	}
