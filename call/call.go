@@ -122,14 +122,22 @@ func (c *Call) Next(now time.Time, v classify.Verdict, h hint.Hint, rng *rand.Ra
 	switch v.Retry {
 	case classify.Refresh:
 		c.refreshed = true
-		return Decision{Action: Refresh, At: now, Source: policy.WaitToken}
+		return c.atOnce(now, Decision{Action: Refresh, At: now, Source: policy.WaitToken})
 	case classify.Revalidate:
 		c.revalidated = true
-		return Decision{Action: Revalidate, At: now}
+		return c.atOnce(now, Decision{Action: Revalidate, At: now})
 	case classify.Once:
 		c.repeated = true
 	}
 	return c.schedule(now, v, h, rng)
+}
+
+// atOnce is d, unless not even an attempt that need not wait fits.
+func (c *Call) atOnce(now time.Time, d Decision) Decision {
+	if !c.Fits(now) {
+		return Decision{Reason: c.tooLate(d.Source)}
+	}
+	return d
 }
 
 // told is when the server said, or the rule says, that trying again makes sense.
@@ -204,19 +212,25 @@ func (c *Call) schedule(now time.Time, v classify.Verdict, h hint.Hint, rng *ran
 		if floor >= wait {
 			source = policy.WaitRetryAfter
 		}
-		wait = max(wait, floor) + c.p.Hints.Jitter(floor, rng)
+		wait = max(wait, floor)
+		wait += min(c.p.Hints.Jitter(floor, rng), policy.Unlimited-wait)
 	}
 	d := Decision{Action: Again, At: now.Add(wait), Source: source, Delay: wait}
 	if !c.Fits(d.At) {
-		d.Action, d.Reason = End, DeadlineExceeded
-		if source == policy.WaitRetryAfter {
-			d.Reason = QuotaWait
-		}
-		if c.Queued {
-			d.Reason = Deferred
-		}
+		d.Action, d.Reason = End, c.tooLate(source)
 	}
 	return d
+}
+
+// tooLate is the reason when a wait for source does not fit.
+func (c *Call) tooLate(source policy.WaitSource) Reason {
+	switch {
+	case c.Queued:
+		return Deferred
+	case source == policy.WaitRetryAfter:
+		return QuotaWait
+	}
+	return DeadlineExceeded
 }
 
 func (c *Call) overCeiling() Reason {

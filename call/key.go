@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"unicode/utf8"
 
 	"github.com/heedproject/heed/policy"
 )
@@ -61,11 +63,16 @@ func canonicalJSON(body io.Reader) (io.Reader, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber() // 1 and 1.0 stay what the caller wrote
 	var doc any
-	if dec.Decode(&doc) != nil || dec.More() {
+	if dec.Decode(&doc) != nil {
+		return bytes.NewReader(raw), nil
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return bytes.NewReader(raw), nil
 	}
 	ordered, err := json.Marshal(doc) // maps are written in order of their keys
-	if err != nil {
+	// Decoding puts U+FFFD for every text that is none, and so would make
+	// different bodies read the same.
+	if err != nil || bytes.ContainsRune(ordered, utf8.RuneError) {
 		return bytes.NewReader(raw), nil
 	}
 	return bytes.NewReader(ordered), nil
@@ -95,16 +102,33 @@ func CheckKey(k *policy.Key, key string) error {
 
 // Quote writes key as the policy says it is sent.
 func Quote(k *policy.Key, key string) string {
-	if !k.Quoted || (len(key) > 1 && key[0] == '"' && key[len(key)-1] == '"') {
+	if !k.Quoted || quoted(key) {
 		return key
 	}
-	quoted := make([]byte, 0, len(key)+2)
-	quoted = append(quoted, '"')
+	q := make([]byte, 0, len(key)+2)
+	q = append(q, '"')
 	for _, c := range []byte(key) {
 		if c == '"' || c == '\\' {
-			quoted = append(quoted, '\\')
+			q = append(q, '\\')
 		}
-		quoted = append(quoted, c)
+		q = append(q, c)
 	}
-	return string(append(quoted, '"'))
+	return string(append(q, '"'))
+}
+
+// quoted tells that key is a structured-field string already: a quote that is
+// not escaped stands at either end and nowhere else.
+func quoted(key string) bool {
+	if len(key) < 2 || key[0] != '"' {
+		return false
+	}
+	for i := 1; i < len(key); i++ {
+		switch key[i] {
+		case '\\':
+			i++
+		case '"':
+			return i == len(key)-1
+		}
+	}
+	return false
 }

@@ -7,34 +7,48 @@ import (
 
 // Match tells whether path matches glob: * stands for any text within a
 // segment, ** for any text across segments.
+//
+// A mismatch goes back to the last star, and when that one would have to cross
+// a slash to the last double star; earlier ones cannot help, because the later
+// star takes up whatever they leave. So no glob takes exponential time.
 func Match(glob, path string) bool {
-	star := strings.IndexByte(glob, '*')
-	if star < 0 {
-		return glob == path
-	}
-	path, ok := strings.CutPrefix(path, glob[:star])
-	if !ok {
-		return false
-	}
-	deep := strings.HasPrefix(glob[star:], "**")
-	rest := strings.TrimLeft(glob[star:], "*")
-	if rest == "" {
-		return deep || !strings.Contains(path, "/")
-	}
-	return matchAny(rest, path, deep)
-}
-
-// matchAny tries glob at every offset of path that the star before it may skip to.
-func matchAny(glob, path string, deep bool) bool {
-	for i := 0; i <= len(path); i++ {
-		if Match(glob, path[i:]) {
-			return true
-		}
-		if i < len(path) && path[i] == '/' && !deep {
+	var shallow, deep retreat
+	g, i := 0, 0
+	for g < len(glob) || i < len(path) {
+		switch {
+		case g < len(glob) && glob[g] == '*':
+			rest := len(glob) - len(strings.TrimLeft(glob[g:], "*"))
+			if rest-g > 1 {
+				deep, shallow = retreat{rest, i, true}, retreat{}
+			} else {
+				shallow = retreat{rest, i, true}
+			}
+			g = rest
+		case g < len(glob) && i < len(path) && glob[g] == path[i]:
+			g, i = g+1, i+1
+		case shallow.ok && shallow.path < len(path) && path[shallow.path] != '/':
+			g, i = shallow.again()
+		case deep.ok && deep.path < len(path):
+			shallow.ok = false
+			g, i = deep.again()
+		default:
 			return false
 		}
 	}
-	return false
+	return true
+}
+
+// retreat is where matching goes on after a star: the rest of the glob, and
+// how far into the path the star reaches.
+type retreat struct {
+	glob, path int
+	ok         bool
+}
+
+// again lets the star take one byte more.
+func (r *retreat) again() (glob, path int) {
+	r.path++
+	return r.glob, r.path
 }
 
 // Permits tells whether the allow list lets method and path through.

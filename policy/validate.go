@@ -49,13 +49,18 @@ func oneOf[T ~string](ps *problems, path string, v T, known ...T) {
 	ps.add(path, "use one of "+strings.Join(names, ", "), "%q is not known", string(v))
 }
 
-// Validate lists everything that is wrong with p, before or after
+// Validate lists everything that is wrong with p, the same before and after
 // WithDefaults. An empty list means that p can be used.
 func (p Policy) Validate() []Problem {
 	var ps problems
+	p = p.WithDefaults()
 	p.Retry.validate(&ps)
 	p.Limits.validate(&ps)
 	p.Breaker.validate(&ps)
+	p.Key.validate(&ps)
+	if !(p.Hints.JitterRatio <= 10) {
+		ps.add("hints.jitter_ratio", "give a part of the wait, such as 0.1", "%v is not a ratio", p.Hints.JitterRatio)
+	}
 	oneOf(&ps, "backoff.formula", p.Backoff.Formula, Full, Exponential, Equal, Decorrelated, Additive)
 	ps.duration("backoff.base", p.Backoff.Base)
 	ps.duration("backoff.cap", p.Backoff.Cap)
@@ -68,12 +73,6 @@ func (p Policy) Validate() []Problem {
 	ps.duration("verify.max_unmodified", p.Verify.MaxUnmodified)
 	if p.Verify.SpoolLimit < 0 {
 		ps.add("verify.spool_limit", "give a size of zero or more", "%d is negative", p.Verify.SpoolLimit)
-	}
-	oneOf(&ps, "idempotency.from", p.Key.From, KeyGiven, KeyRandom, KeyHash)
-	ps.count("idempotency.max_len", p.Key.MaxLen)
-	if p.Key.Header == "" && (p.Key.From == KeyRandom || p.Key.From == KeyHash) {
-		ps.add("idempotency.header", "name the header the provider honours, such as Idempotency-Key",
-			"a key is made but no header carries it")
 	}
 	return ps
 }
@@ -88,7 +87,7 @@ func (r Retry) validate(ps *problems) {
 	ps.count("retry.tokens.capacity", r.Tokens.Capacity)
 	ps.count("retry.tokens.throttled", r.Tokens.Throttled)
 	ps.count("retry.tokens.transient", r.Tokens.Transient)
-	if r.Budget > 0 && r.MinAttempt > r.Budget {
+	if r.Budget > 0 && r.MinAttempt >= r.Budget {
 		ps.add("retry.min_attempt", "make it shorter than retry.budget",
 			"%v leaves no room for an attempt within the budget of %v", r.MinAttempt, r.Budget)
 	}
@@ -131,8 +130,31 @@ func (b Breaker) validate(ps *problems) {
 	if b.Growth != 0 && !(b.Growth >= 1 && b.Growth <= 100) {
 		ps.add("breaker.growth", "give a factor of 1 or more", "%v does not grow", b.Growth)
 	}
+	if !(b.Jitter <= 1) {
+		ps.add("breaker.jitter", "give a part between 0 and 1", "%v is not a part of the open time", b.Jitter)
+	}
 	oneOf(ps, "breaker.on_open", b.OnOpen, OnOpenWait, OnOpenFail)
 	if b.Health.Path != "" && !strings.HasPrefix(b.Health.Path, "/") {
 		ps.add("breaker.health.path", "begin it with /", "%q is not a path", b.Health.Path)
+	}
+}
+
+// leastKey is the shortest made key, in bytes of hexadecimal: with 64 random
+// bits, a billion keys collide with a chance of a few per cent.
+const leastKey = 16
+
+func (k Key) validate(ps *problems) {
+	oneOf(ps, "idempotency.from", k.From, KeyGiven, KeyRandom, KeyHash)
+	ps.count("idempotency.max_len", k.MaxLen)
+	if k.From != KeyRandom && k.From != KeyHash {
+		return
+	}
+	if k.Header == "" {
+		ps.add("idempotency.header", "name the header the provider honours, such as Idempotency-Key",
+			"a key is made but no header carries it")
+	}
+	if k.MaxLen > 0 && k.MaxLen < leastKey {
+		ps.add("idempotency.max_len", "give 16 or more, or let the caller give the keys",
+			"keys of %d bytes that are made would meet", k.MaxLen)
 	}
 }
