@@ -26,7 +26,7 @@ func (t *Terms) hintFields() sheet.Block {
 // Fields is the table of one entry of hints.sources.
 func (h *Hint) Fields() sheet.Block {
 	return sheet.Block{Fields: append([]sheet.Field{
-		{Name: "header", Doc: "The name of the header.", Required: true, Value: header(&h.Header)},
+		{Name: "header", Doc: "The name of the header.", Required: true, Value: Header(&h.Header)},
 		{Name: "field", Doc: "What it tells.", Required: true, Value: sheet.OneOf(&h.Field, hint.Wait, hint.Remaining,
 			hint.Limit, hint.Reset, hint.Used, hint.Window, hint.Quota)},
 		{Name: "format", Doc: "How it is written.", Required: true, Value: formats(&h.Format)},

@@ -180,19 +180,19 @@ func verifyFields(v *policy.Verify) sheet.Value {
 
 func keyFields(k *policy.Key) sheet.Block {
 	return sheet.Block{Fields: []sheet.Field{
-		{Name: "header", Doc: "The provider's own name for it. Nothing: the provider honours no keys.", Value: header(&k.Header)},
+		{Name: "header", Doc: "The provider's own name for it. Nothing: the provider honours no keys.", Value: Header(&k.Header)},
 		{Name: "methods", Doc: "Methods that take a key. Default POST and PATCH.", Value: Methods(&k.Methods)},
 		{Name: "from", Doc: "given by the caller, random, or a hash of method, path, body and record. Default given.",
 			Value: sheet.OneOf(&k.From, policy.KeyGiven, policy.KeyRandom, policy.KeyHash)},
 		{Name: "max_len", Doc: "The longest key the provider takes, in bytes. Default 255.", Value: sheet.Int(&k.MaxLen, 1)},
 		{Name: "quoted", Doc: "Send it as a structured-field string.", Value: sheet.Bool(&k.Quoted)},
-		{Name: "record_header", Doc: "A request header whose value enters a derived key.", Value: header(&k.RecordHeader)},
+		{Name: "record_header", Doc: "A request header whose value enters a derived key.", Value: Header(&k.RecordHeader)},
 		{Name: "any_order", Doc: "Derive the same key whatever the order of JSON members.", Value: sheet.Bool(&k.AnyOrder)},
 	}}
 }
 
-// header is the name of a header.
-func header(p *string) sheet.Value {
+// Header is the name of a header.
+func Header(p *string) sheet.Value {
 	return sheet.Parsed{
 		Parse: func(text string) error {
 			err := HeaderName(text)
@@ -202,8 +202,8 @@ func header(p *string) sheet.Value {
 			return err
 		},
 		Show:    func() (string, bool) { return *p, *p != "" },
-		Remedy:  "write the name alone, such as Idempotency-Key",
+		Remedy:  "write the name alone, such as X-Api-Key",
 		Pattern: headerName.String(),
-		Example: "Idempotency-Key",
+		Example: "X-Api-Key",
 	}
 }

@@ -25,7 +25,7 @@ func authFields(a *Auth) sheet.Block {
 	fields := []sheet.Field{
 		{Name: "kind", Doc: "How requests are authenticated; passthrough sends the caller's own credential on.", Required: true,
 			Value: sheet.OneOf(&a.Kind, AuthNone, AuthPassthrough, AuthHeader, AuthQuery, AuthBasic, AuthOAuth2, AuthSierra, AuthFolio)},
-		{Name: "header", Doc: "kind header: the header that carries value. Default Authorization.", Value: headerField(&a.Header)},
+		{Name: "header", Doc: "kind header: the header that carries value. Default Authorization.", Value: provider.Header(&a.Header)},
 		{Name: "prefix", Doc: "kind header: put before value, such as \"apikey \".", Value: sheet.Text(&a.Prefix)},
 		{Name: "query", Doc: "kind query: the parameter that carries value.", Value: sheet.Text(&a.Query)},
 		{Name: "value", Doc: "kinds header and query: the credential.", Value: secret(&a.Value)},
@@ -39,24 +39,9 @@ func authFields(a *Auth) sheet.Block {
 	return sheet.Block{Fields: fields, Check: func(m sheet.Read) { checkAuth(a, m) }}
 }
 
-func headerField(p *string) sheet.Value {
-	return sheet.Parsed{
-		Parse: func(text string) error {
-			err := provider.HeaderName(text)
-			if err == nil {
-				*p = text
-			}
-			return err
-		},
-		Show:    func() (string, bool) { return *p, *p != "" },
-		Remedy:  "write the name alone, such as X-Api-Key",
-		Pattern: "^[^: ]+$",
-	}
-}
-
 func checkAuth(a *Auth, m sheet.Read) {
-	need, known := needs[a.Kind]
-	if !known {
+	need, ok := needs[a.Kind]
+	if !ok {
 		return // reported by kind itself
 	}
 	for _, key := range need.must {
@@ -66,7 +51,7 @@ func checkAuth(a *Auth, m sheet.Read) {
 	}
 	for _, member := range m.Node.Members {
 		key := member.Key.Text
-		if _, field := place(key); field && !slices.Contains(need.must, key) && !slices.Contains(need.may, key) {
+		if known(key) && !slices.Contains(need.must, key) && !slices.Contains(need.may, key) {
 			m.Bad(key, "leave it out", "%s does not belong to auth of kind %s", key, a.Kind)
 		}
 	}
@@ -81,12 +66,12 @@ func checkAuth(a *Auth, m sheet.Read) {
 // framing are headers that belong to the connection, not to a credential.
 var framing = []string{"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"}
 
-// place tells whether key is a key of auth that some kind has.
-func place(key string) (kind AuthKind, found bool) {
-	for kind, need := range needs {
+// known tells whether key is a key of auth that some kind has.
+func known(key string) bool {
+	for _, need := range needs {
 		if slices.Contains(need.must, key) || slices.Contains(need.may, key) {
-			return kind, true
+			return true
 		}
 	}
-	return "", false
+	return false
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/heedproject/heed/classify"
@@ -175,10 +174,8 @@ func (l *linter) published(e *Endpoint, p *policy.Policy) {
 }
 
 func (l *linter) writes(e *Endpoint, p *policy.Policy) {
-	for i, r := range e.Rules {
-		if profiled(r.ID) {
-			continue
-		}
+	rules, _ := own(e)
+	for i, r := range rules {
 		at := fmt.Sprintf("rules[%d]", i)
 		v := r.Then
 		if v.Retry == classify.Any && v.Executed != classify.No && !readsOnly(r.When.Methods) {
@@ -193,12 +190,6 @@ func (l *linter) writes(e *Endpoint, p *policy.Policy) {
 			l.warn(at+".when", "set verify: head", "rule %s looks at the body, and verify is off", r.ID)
 		}
 	}
-}
-
-// profiled tells that a rule came with a profile, which is tested elsewhere.
-func profiled(id string) bool {
-	name, _, _ := strings.Cut(id, "/")
-	return slices.Contains(provider.Names(), name)
 }
 
 func readsOnly(methods []string) bool {

@@ -139,20 +139,33 @@ type reading struct {
 // Read implements sheet.Value.
 func (g reading) Read(r *sheet.Reader, n *sheet.Node, path string) {
 	x := g.w.entry
+	var profile string
+	if named := n.Get("profile"); named != nil {
+		profile = named.Text
+	}
+	g.inherit(x, profile)
+	sheet.Block{Fields: x.fields()}.Read(r, n, path)
+	x.e.Name = strings.TrimPrefix(path, "endpoints.")
+	g.p.entries = append(g.p.entries, written{x, n, path})
+}
+
+// inherit fills in what holds before the endpoint says anything. The numbers of
+// a profile go before those of defaults, because they are about this very
+// provider; rules and hints that somebody wrote stand before the built-in ones.
+func (g reading) inherit(x entry, profile string) {
+	known, err := provider.Get(profile)
+	if err == nil {
+		known.Overlay(x.t)
+	}
 	if d := g.p.root.Get("defaults"); d != nil {
 		// What is wrong there is reported once, where it stands.
 		sheet.Block{Fields: x.shared()}.Read(&sheet.Reader{}, d, "")
 	}
-	if n.Kind == sheet.Mapping {
-		if profile := n.Get("profile"); profile != nil {
-			if known, err := provider.Get(profile.Text); err == nil {
-				known.Overlay(x.t)
-			}
-		}
+	if err == nil {
+		rules, hints := x.t.Rules, x.t.Hints
+		known.Overlay(x.t)
+		x.t.Rules, x.t.Hints = rules, hints
 	}
-	sheet.Block{Fields: x.fields()}.Read(r, n, path)
-	x.e.Name = strings.TrimPrefix(path, "endpoints.")
-	g.p.entries = append(g.p.entries, written{x, n, path})
 }
 
 // Write implements sheet.Value.

@@ -30,15 +30,21 @@ func (f *file) table() sheet.Block {
 		{Name: "trace", Doc: "Where OpenTelemetry spans go.", Value: traceFields(&f.Trace)},
 		{Name: "bounds", Doc: "What protects the gateway itself.", Value: boundFields(&f.Bounds)},
 		{Name: "clients", Doc: "Who may use the data port, when it is not open to this host alone.", Value: sheet.List(&f.Clients, clientFields)},
-		{Name: "defaults", Doc: "What holds for all endpoints. A profile goes before it, and the endpoint's own word before both.",
+		{Name: "defaults", Doc: "What holds for all endpoints. The numbers of a profile go before it, and the endpoint's own word before both.",
 			Value: sheet.Block{Fields: f.defaults.shared()}},
 		{Name: "endpoints", Doc: "The upstreams by name. /NAME/path on the data port goes to the path below url.",
 			Required: true, Value: f.endpoints},
 	}}
 }
 
+// one is the version of the format, the only one there is.
+type one struct{ sheet.Value }
+
+// Schema implements sheet.Value.
+func (one) Schema() map[string]any { return map[string]any{"const": 1} }
+
 func version(v *int) sheet.Value {
-	return sheet.Parsed{
+	return one{sheet.Parsed{
 		Parse: func(text string) error {
 			if text != "1" {
 				return errors.New("this version of the file format is not known")
@@ -46,11 +52,9 @@ func version(v *int) sheet.Value {
 			*v = 1
 			return nil
 		},
-		Show:    func() (string, bool) { return strconv.Itoa(*v), true },
-		Remedy:  "write version: 1",
-		Pattern: "^1$",
-		Numeric: true,
-	}
+		Show:   func() (string, bool) { return strconv.Itoa(*v), true },
+		Remedy: "write version: 1",
+	}}
 }
 
 func listenFields(l *Listen) sheet.Block {
