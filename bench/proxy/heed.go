@@ -1,10 +1,13 @@
 package proxy
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"benchpeers/peers"
 	"benchpeers/proc"
@@ -61,4 +64,37 @@ func init() {
 		Contestant{Name: "heed", Path: "/b/", Setup: on + "a log line per retried call only, as the others log none", Command: heedUp("retried")},
 		Contestant{Name: "heed-lines", Path: "/b/", Setup: on + "a log line per attempt and one per call", Command: heedUp("all")},
 	)
+}
+
+// WithHeed runs f with a heed gateway in front of backend. base is the URL of
+// the backend through it, pid its process.
+func WithHeed(ctx context.Context, backend string, f func(ctx context.Context, base string, pid int) error) error {
+	dir, err := os.MkdirTemp("", "bench-heed-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	port, err := proc.FreePort()
+	if err != nil {
+		return err
+	}
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	cmd, err := heedUp("retried")(addr, backend, dir)
+	if err != nil {
+		return err
+	}
+	p, err := proc.Start(cmd)
+	if err != nil {
+		return err
+	}
+	defer p.Stop()
+	base := "http://" + addr + "/b"
+	wait, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if _, err := p.Ready(wait, func() (*http.Request, error) {
+		return http.NewRequestWithContext(wait, http.MethodGet, base+"/", nil)
+	}); err != nil {
+		return err
+	}
+	return f(ctx, base, p.PID())
 }
