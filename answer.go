@@ -1,10 +1,11 @@
 package heed
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedproject/heed/admit"
@@ -24,8 +25,8 @@ var ErrBreakerOpen = errors.New("the breaker is open: the dependency has failed 
 type answer struct {
 	o          *op
 	rest       io.ReadCloser
-	n          int64
-	ended      bool
+	n          atomic.Int64
+	ended      atomic.Bool // Close may come while another goroutine reads
 	waitSource policy.WaitSource
 }
 
@@ -46,11 +47,26 @@ func (o *op) verify() {
 	if err != nil {
 		body.Close()
 		o.resp.Body = http.NoBody
-		o.err = err
-		o.verdict = classify.Spoiled(err)
+		o.spoil(err)
 		return
 	}
 	o.resp.Body = &spooled{body.reader(), body}
+}
+
+// spoil says what an answer was whose body did not pass.
+func (o *op) spoil(err error) {
+	o.err = err
+	o.verdict = classify.Spoiled(err)
+	switch {
+	case errors.Is(err, errTooLarge): // it would be so again
+		o.err = fmt.Errorf("%w of an answer that is verified in full: raise it, or verify the head only", err)
+		o.verdict = classify.Verdict{Class: classify.Permanent, Executed: classify.Yes, Rule: "larger than the spool limit"}
+	case o.verdict.Class == classify.Truncated && !isType[*classify.Defect](err):
+		o.failure = o.bodyFailure(err)
+		if o.failure == classify.Canceled {
+			o.verdict = classify.Verdict{Rule: o.failure.String()}
+		}
+	}
 }
 
 // complete checks a whole body. A part of a document, or a coding that is not
@@ -102,13 +118,15 @@ func (o *op) deliver(d call.Decision) (*http.Response, error) {
 	}
 	dressed := o.verdict.Class != classify.OK && o.resp.StatusCode < 400
 	if dressed {
-		err := o.error(d.Reason, d.At, o.err)
+		err := o.ending(d)
 		o.discard()
 		return nil, o.fail(err)
 	}
 	o.done = true
 	if o.resp.StatusCode == http.StatusSwitchingProtocols {
 		o.release() // the connection is the caller's now
+		o.ctx.end()
+		o.closeRequest()
 		o.tellCall(d.Reason, 0)
 		return o.resp, nil
 	}
@@ -118,7 +136,8 @@ func (o *op) deliver(d call.Decision) (*http.Response, error) {
 	o.resp.Request = o.in
 	if o.out.rest == nil || o.out.rest == http.NoBody {
 		o.out.rest = http.NoBody
-		o.out.end(nil)
+		o.out.ended.Store(true)
+		o.out.end(d.Reason)
 	} else {
 		o.armIdle()
 	}
@@ -135,33 +154,38 @@ func (o *op) ending(d call.Decision) error {
 
 // Read implements io.Reader.
 func (a *answer) Read(p []byte) (int, error) {
-	if a.ended {
+	if a.ended.Load() {
 		return a.rest.Read(p) // whatever a body says after its end
 	}
-	o := a.o
-	n, err := idleReader{a.rest, o}.Read(p)
-	a.n += int64(n)
-	if err == nil {
-		return n, nil
+	n, err := idleReader{a.rest, a.o}.Read(p)
+	a.n.Add(int64(n))
+	if err != nil && a.ended.CompareAndSwap(false, true) {
+		reason := a.o.reason
+		if err != io.EOF {
+			e := a.cut(err)
+			err, reason = e, e.Reason
+		}
+		a.end(reason)
 	}
-	if err != io.EOF {
-		err = a.cut(err)
-	}
-	a.end(err)
 	return n, err
 }
 
 // cut tells why a body ended too early, and tells the gate.
-func (a *answer) cut(err error) error {
+func (a *answer) cut(err error) *Error {
 	o := a.o
 	if ctx := o.in.Context(); ctx.Err() != nil {
 		return o.gaveUp(ctx)
 	}
 	v := classify.Verdict{Class: classify.Truncated, Executed: classify.Yes}
-	o.gate.Observe(time.Now(), admit.Result{Pass: o.pass, Verdict: v, Failure: classify.BodyCut, Status: o.lastStatus, Late: true})
+	failure := o.bodyFailure(err)
+	o.gate.Observe(time.Now(), admit.Result{Pass: o.pass, Verdict: v, Failure: failure, Status: o.lastStatus, Late: true})
 	o.verdict = v
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = errors.Join(errIdle, err)
+	if failure == classify.BodyTimeout {
+		why := errIdle
+		if o.p.Timeouts.Attempt > 0 {
+			why = errAttemptTime
+		}
+		err = errors.Join(why, err)
 	}
 	return o.error(TruncatedAnswer, time.Time{}, errors.Join(ErrTruncated, err))
 }
@@ -171,24 +195,18 @@ var errIdle = timeoutError("the body fell silent for longer than the policy allo
 // Close implements io.Closer.
 func (a *answer) Close() error {
 	err := a.rest.Close()
-	a.end(nil)
+	if a.ended.CompareAndSwap(false, true) {
+		a.end(a.o.reason)
+	}
 	return err
 }
 
-// end ends the call, once.
-func (a *answer) end(err error) {
-	if a.ended {
-		return
-	}
-	a.ended = true
+// end ends the call. Whoever set ended calls it.
+func (a *answer) end(reason Reason) {
 	a.o.release()
 	a.o.ctx.end()
 	a.o.closeRequest()
-	reason := a.o.reason
-	if e, ok := errors.AsType[*Error](err); ok && err != nil {
-		reason = e.Reason
-	}
-	a.o.tellCall(reason, a.n)
+	a.o.tellCall(reason, a.n.Load())
 }
 
 // ReportOf tells what it took to get resp, if a Transport got it.

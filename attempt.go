@@ -31,6 +31,11 @@ func (o *op) send() error {
 		o.tok = &tok
 	}
 	o.conns.Store(0)
+	if o.ctx == nil {
+		o.ctx = &o.first
+	} else {
+		o.ctx = new(attemptContext)
+	}
 	o.ctx.begin(o)
 	req, err := o.request()
 	if err != nil {
@@ -40,12 +45,19 @@ func (o *op) send() error {
 	}
 	o.ctx.arm(o.attemptTime())
 	o.resp, o.err = o.s.base.RoundTrip(req)
+	o.sent = true
+	if o.resp == nil && o.err == nil {
+		o.err = errNothing
+	}
 	if o.err != nil {
+		o.resp = nil
 		o.ctx.end()
 	}
 	o.wire += max(int(o.conns.Load()), 1)
 	return nil
 }
+
+var errNothing = errors.New("the base transport returned neither an answer nor an error")
 
 // unsent tells the gate that the attempt it let through never left.
 func (o *op) unsent() {
@@ -54,9 +66,10 @@ func (o *op) unsent() {
 }
 
 // attemptTime is how long this attempt may take until the head of its answer.
+// A deadline of the caller's context is left to that: who ended it must be told.
 func (o *op) attemptTime() time.Duration {
 	d := o.p.Timeouts.Attempt
-	if !o.Deadline.IsZero() {
+	if parent, _ := o.in.Context().Deadline(); !o.Deadline.IsZero() && !o.Deadline.Equal(parent) {
 		if left := o.Deadline.Sub(o.sentAt); d == 0 || left < d {
 			d = max(left, 1)
 		}
@@ -67,7 +80,7 @@ func (o *op) attemptTime() time.Duration {
 // request is the copy of the caller's request that goes out. The header is
 // copied only when something is put into it.
 func (o *op) request() (*http.Request, error) {
-	out := o.in.WithContext(&o.ctx)
+	out := o.in.WithContext(o.ctx)
 	writes := o.Method == http.MethodPost || o.Method == http.MethodPatch
 	own := o.key != "" || o.past || o.t.Token != nil || o.p.Retry.Announce
 	if own || writes && !o.Keyed && hasKey(o.in.Header) {
@@ -113,7 +126,7 @@ func (o *op) attach(out *http.Request) error {
 	switch {
 	case o.body != nil:
 		out.Body = o.body.reader()
-	case o.Attempts > 1 && o.in.GetBody != nil:
+	case o.Attempts > 1 && o.in.Body != nil && o.in.GetBody != nil:
 		b, err := o.in.GetBody()
 		if err != nil {
 			return err
@@ -169,24 +182,43 @@ func (o *op) look(x *classify.Exchange) {
 		return
 	}
 	n := min(o.t.Classifier.Peek(x), policy.PeekLimit)
-	if n <= 0 {
+	if n <= 0 || o.resp.Body == nil {
 		return
 	}
 	buf := make([]byte, n)
 	o.armIdle()
-	got, err := io.ReadFull(idleReader{o.resp.Body, o}, buf) // what is silent is cut
-	x.BodyEnd = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && !cut(o.resp, got)
+	got, err := readHead(idleReader{o.resp.Body, o}, buf) // what is silent is cut
+	if err == io.EOF && o.resp.Body != http.NoBody && o.resp.ContentLength > int64(got) {
+		err = io.ErrUnexpectedEOF
+	}
+	x.BodyEnd = err == io.EOF
 	x.Body, x.Peeked = plain(o.resp.Header, buf[:got])
 	o.resp.Body = &rejoined{head: buf[:got], rest: o.resp.Body, err: err}
 	if err != nil && !x.BodyEnd {
-		x.Failure, o.err = classify.BodyCut, err
+		x.Failure, o.err = o.bodyFailure(err), err
 	}
 }
 
-// cut tells whether a body of got bytes is shorter than announced. io.ReadFull
-// reports a plain early end and a cut stream alike.
-func cut(r *http.Response, got int) bool {
-	return r.ContentLength > int64(got)
+// readHead fills buf as far as the body goes. io.EOF is the body's own end;
+// io.ReadFull would report a short body and a cut one alike.
+func readHead(r io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var m int
+		m, err = r.Read(buf[n:])
+		n += m
+	}
+	return n, err
+}
+
+// bodyFailure says why a body ended too early.
+func (o *op) bodyFailure(err error) classify.Failure {
+	switch {
+	case o.in.Context().Err() != nil:
+		return classify.Canceled
+	case isTimeout(err) || o.ctx.late():
+		return classify.BodyTimeout
+	}
+	return classify.BodyCut
 }
 
 // plain is the beginning of a body without its content coding, as far as it
@@ -219,7 +251,7 @@ func (o *op) decide() call.Decision {
 	if o.verdict.Class != classify.OK {
 		o.Replayable = o.replayable()
 		if o.rng == nil {
-			o.rng = o.s.stream(o.s.calls.Load() << 8)
+			o.rng = o.s.stream(o.n << 8) // of this call alone: two calls must not wait in step
 		}
 		d = o.Next(now, o.verdict, o.hint, o.rng)
 	}
@@ -246,6 +278,7 @@ func (o *op) observe(v classify.Verdict, f classify.Failure, retry bool) admit.T
 		r.Status = o.resp.StatusCode
 	}
 	told := o.gate.Observe(o.endedAt, r)
+	o.seen = true
 	o.paid, o.breaker = told.Cost, told.Breaker
 	if told.Changed {
 		o.tellBreaker(told)
@@ -274,22 +307,16 @@ const (
 	drainTime  = 100 * time.Millisecond
 )
 
-// health sends the health request of the policy before a probe: the call that
-// would find out whether the dependency is back is not the one that pays.
-func (o *op) health(now time.Time) error {
-	h := &o.p.Breaker.Health
-	if !o.pass.Probe || h.Path == "" {
-		return nil
-	}
-	o.Attempts-- // it is no attempt of the call
-	o.attempt.Add(-1)
-	v, f, status := o.checkHealth(h)
+// health sends the health request of the policy in place of a probe: the call
+// that would find out whether the dependency is back is not the one that pays.
+func (o *op) health() {
+	v, f, status := o.checkHealth(&o.p.Breaker.Health)
 	told := o.gate.Observe(time.Now(), admit.Result{Pass: o.pass, Verdict: v, Failure: f, Status: status})
-	o.held = false
+	o.seen = true
+	o.release()
 	if told.Changed {
 		o.tellBreaker(told)
 	}
-	return o.admit()
 }
 
 func (o *op) checkHealth(h *policy.Health) (v classify.Verdict, f classify.Failure, status int) {

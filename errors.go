@@ -78,3 +78,6 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// MarshalText returns the text of Error, so that no encoder looks at the cause.
+func (e *Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }

@@ -45,7 +45,7 @@ func failureOf(err error, o *op) classify.Failure {
 	if s, ok := errors.AsType[streamError](err); ok && s.Code == refusedStream {
 		return classify.Unwritten
 	}
-	timeout := isTimeout(err)
+	timeout := isTimeout(err) || o.ctx.late()
 	switch {
 	case o.conns.Load() == 0 && traced(o):
 		if timeout {

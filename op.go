@@ -29,6 +29,7 @@ type op struct {
 	p    *policy.Policy
 	in   *http.Request // the caller's; never changed
 	opts *Call         // never nil
+	n    uint64        // the number of the call
 	id   string
 	call.Call
 	gate   *gate
@@ -40,10 +41,13 @@ type op struct {
 	attempt    atomic.Int32
 	pass       admit.Pass
 	held       bool         // the pass has not been given back
+	seen       bool         // the gate knows what came of it
+	sent       bool         // the base transport has the caller's body, and closes it
 	tok        *token.Token // nil without a Token source
 	key        string
-	body       *spool // nil: no body, or GetBody replays it
-	ctx        attemptContext
+	body       *spool          // nil: no body, or GetBody replays it
+	ctx        *attemptContext // nil: nothing was sent yet
+	first      attemptContext
 	trace      httptrace.ClientTrace
 	reads      atomic.Uint32 // of the body, begun plus ended
 	conns      atomic.Int32  // connections the HTTP stack took for this attempt
@@ -71,12 +75,12 @@ type op struct {
 	out      answer
 }
 
-// begin checks the request and gives the call its budget, key and gate.
-func (t *Transport) begin(r *http.Request) (*op, error) {
+// open starts a call: it has a name and a budget.
+func (t *Transport) open(r *http.Request) *op {
 	s := t.init()
 	n := s.calls.Add(1)
 	now := time.Now()
-	o := &op{t: t, s: s, p: &s.policy, in: r, begun: now, id: s.callID(n), opts: &noCall}
+	o := &op{t: t, s: s, p: &s.policy, in: r, begun: now, n: n, id: s.callID(n), opts: &noCall}
 	ctx := r.Context()
 	if c, ok := ctx.Value(callKey{}).(*Call); ok {
 		o.opts = c
@@ -88,12 +92,20 @@ func (t *Transport) begin(r *http.Request) (*op, error) {
 	if o.opts.RetryOff || ctx.Value(ownerKey{}) != nil {
 		o.Once = true // one place decides retries: an outer heed does
 	}
+	return o
+}
+
+// begin checks the request and gives the call its key and gate.
+func (o *op) begin() error {
 	if err := o.check(); err != nil {
-		closeBody(r)
-		return nil, err
+		return err
 	}
-	o.gate = t.gateOf(s, r)
-	o.gate.used.Store(now.Unix())
+	r := o.in
+	if err := r.Context().Err(); err != nil {
+		return o.gaveUp(r.Context())
+	}
+	o.gate = o.t.gateOf(o.s, r)
+	o.gate.used.Store(o.begun.Unix())
 	o.ticket = admit.Ticket{
 		Priority: o.opts.Priority, Tenant: o.opts.Tenant, First: true, Deadline: o.Deadline,
 		Group: o.p.Limits.GroupOf(r.URL.Path), Info: o,
@@ -101,14 +113,10 @@ func (t *Transport) begin(r *http.Request) (*op, error) {
 	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
 		o.body = newSpool(r.Body)
 	}
-	if err := o.chooseKey(n); err != nil {
-		o.closeRequest()
-		return nil, o.fail(err)
+	if err := o.chooseKey(); err != nil {
+		return err
 	}
-	if err := o.notBefore(now); err != nil {
-		return nil, o.fail(err)
-	}
-	return o, nil
+	return o.notBefore()
 }
 
 // noCall is the Call of a request that brings none.
@@ -142,7 +150,7 @@ func (o *op) check() error {
 
 // chooseKey finds the idempotency key of a write: the caller's, or one made
 // as the policy says. The same key goes onto every attempt.
-func (o *op) chooseKey(n uint64) error {
+func (o *op) chooseKey() error {
 	k := &o.p.Key
 	if k.Header == "" || !slices.Contains(k.Methods, o.Method) {
 		return nil
@@ -154,7 +162,7 @@ func (o *op) chooseKey(n uint64) error {
 		}
 		o.key = given
 	case k.From == policy.KeyRandom:
-		o.key = call.RandomKey(k, o.s.stream(n|1<<62))
+		o.key = call.RandomKey(k, o.s.stream(o.n|1<<62))
 	case k.From == policy.KeyHash:
 		key, err := o.hashKey()
 		if err != nil {
@@ -180,7 +188,9 @@ func (o *op) hashKey() (string, error) {
 	var body io.Reader
 	switch {
 	case o.body != nil:
-		if err := o.body.fill(); err != nil {
+		if err := o.body.fill(); errors.Is(err, errTooLarge) {
+			return "", fmt.Errorf("%w of a body to derive an idempotency key from: give one", err)
+		} else if err != nil {
 			return "", err
 		}
 		body = o.body.reader()
@@ -200,8 +210,8 @@ func (o *op) hashKey() (string, error) {
 }
 
 // notBefore waits for the instant the caller asked for.
-func (o *op) notBefore(now time.Time) error {
-	if !o.opts.NotBefore.After(now) {
+func (o *op) notBefore() error {
+	if !o.opts.NotBefore.After(o.begun) {
 		return nil
 	}
 	return o.rest(call.Decision{At: o.opts.NotBefore, Source: policy.WaitPace})
@@ -213,29 +223,31 @@ func (o *op) admit() error {
 	began := o.now()
 	for now := began; ; now = time.Now() {
 		if ctx.Err() != nil {
-			o.gate.Leave(&o.ticket)
 			return o.gaveUp(ctx)
 		}
 		a := o.gate.Ask(now, &o.ticket)
 		o.breaker = a.Breaker
 		switch a.Kind {
 		case admit.Go:
-			o.pass, o.held, o.ticket.First = a.Pass, true, false
+			o.pass, o.held, o.seen, o.ticket.First = a.Pass, true, false, false
 			o.noteWait(now.Sub(began), o.source)
+			if o.pass.Probe && o.p.Breaker.Health.Path != "" {
+				o.health()
+				began = time.Now()
+				continue
+			}
 			o.Attempts++
 			o.attempt.Add(1)
 			o.sentAt = now
-			return o.health(now)
+			return nil
 		case admit.No:
 			return o.error(BreakerOpen, a.At, nil)
 		}
 		if !o.Fits(a.At) || o.Queued && a.At.Sub(now) >= time.Second {
-			o.gate.Leave(&o.ticket)
 			return o.error(o.tooLate(a), a.At, nil)
 		}
 		o.source = a.Source
 		if err := o.sleep(a.At); err != nil {
-			o.gate.Leave(&o.ticket)
 			return err
 		}
 	}
@@ -243,7 +255,7 @@ func (o *op) admit() error {
 
 // now is the time, without asking for it twice at the start of a call.
 func (o *op) now() time.Time {
-	if o.ticket.First && o.waited == 0 {
+	if o.ticket.First && o.waited == 0 && o.body == nil {
 		return o.begun
 	}
 	return time.Now()
@@ -295,20 +307,19 @@ func (o *op) sleep(t time.Time) error {
 // rest waits for the next attempt as decided.
 func (o *op) rest(d call.Decision) error {
 	now := time.Now()
+	if o.Queued && (!o.Fits(d.At) || d.At.Sub(now) >= time.Second) {
+		return o.error(Deferred, d.At, nil)
+	}
 	if !o.Fits(d.At) {
 		return o.error(DeadlineExceeded, d.At, nil)
 	}
-	if o.Queued && d.At.Sub(now) >= time.Second {
-		return o.error(Deferred, d.At, nil)
-	}
+	o.source = d.Source
 	o.gate.Rest(now, &o.ticket, d.At, d.Source)
 	for now := now; now.Before(d.At); now = time.Now() {
 		if err := o.sleep(d.At); err != nil {
-			o.gate.Leave(&o.ticket)
 			return err
 		}
 	}
-	o.source = d.Source
 	o.noteWait(time.Since(now), d.Source)
 	return nil
 }
@@ -374,13 +385,17 @@ func (o *op) renew() error {
 }
 
 // gaveUp is the end by the caller's context: its deadline, or its cancellation.
-func (o *op) gaveUp(ctx context.Context) error {
+func (o *op) gaveUp(ctx context.Context) *Error {
+	end := ctx.Err()
 	err := context.Cause(ctx)
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return o.error(DeadlineExceeded, time.Time{}, errors.Join(context.DeadlineExceeded, err))
+	if !errors.Is(err, end) {
+		err = errors.Join(end, err)
 	}
-	if !errors.Is(err, context.Canceled) {
-		err = errors.Join(context.Canceled, err)
+	if o.err != nil && !errors.Is(o.err, end) {
+		err = errors.Join(err, o.err) // what the last attempt came to
+	}
+	if errors.Is(end, context.DeadlineExceeded) {
+		return o.error(DeadlineExceeded, time.Time{}, err)
 	}
 	return o.error(Canceled, time.Time{}, err)
 }
@@ -393,8 +408,8 @@ func (o *op) error(reason Reason, retryAt time.Time, err error) *Error {
 	if (reason == DeadlineExceeded || reason == QuotaWait) && !errors.Is(err, context.DeadlineExceeded) {
 		err = errors.Join(err, context.DeadlineExceeded)
 	}
-	if reason == BreakerOpen && err == nil {
-		err = ErrBreakerOpen
+	if reason == BreakerOpen && !errors.Is(err, ErrBreakerOpen) {
+		err = errors.Join(ErrBreakerOpen, err)
 	}
 	return &Error{
 		Endpoint: o.t.endpoint(o.in), Method: o.Method, Path: path(o.in), Reason: reason,
@@ -412,6 +427,7 @@ func path(r *http.Request) mask.Path {
 
 // fail ends the call with err and releases what it holds.
 func (o *op) fail(err error) error {
+	o.leave()
 	o.release()
 	o.closeRequest()
 	o.done = true
@@ -425,10 +441,26 @@ func (o *op) fail(err error) error {
 
 // abandon releases everything after a panic; the panic goes on.
 func (o *op) abandon() {
-	if !o.done {
-		o.release()
-		o.ctx.end()
-		o.closeRequest()
+	if o.done {
+		return
+	}
+	defer o.closeRequest()
+	defer o.ctx.end()
+	if o.resp != nil && o.resp.Body != nil {
+		defer o.resp.Body.Close()
+	}
+	defer o.release()
+	o.leave()
+	if o.held && !o.seen { // a probe that panicked has failed
+		o.endedAt = time.Now()
+		o.observe(classify.Verdict{Class: classify.Transient}, classify.OtherFailure, false)
+	}
+}
+
+// leave gives up the place in the line, if the call has one.
+func (o *op) leave() {
+	if o.gate != nil {
+		o.gate.Leave(&o.ticket)
 	}
 }
 
@@ -445,7 +477,8 @@ func (o *op) release() {
 func (o *op) closeRequest() {
 	if o.body != nil {
 		o.body.Close()
-	} else if o.attempt.Load() == 0 {
+	} else if !o.sent {
+		o.sent = true
 		closeBody(o.in)
 	}
 }

@@ -14,6 +14,8 @@ const (
 	spoolLimit  = 1 << 30 // beyond it, the body cannot be sent again
 )
 
+var errTooLarge = errors.New("the body is larger than the limit")
+
 var errSpoolClosed = errors.New("heed: the attempt that read this body has ended")
 
 // spool keeps what has been read of a body while it streams, so that another
@@ -162,15 +164,25 @@ func (s *spool) drop() {
 	s.mem, s.size = nil, 0
 }
 
-// fill reads the whole body, for a key that is derived from it.
+// fill reads the whole body, or as much as shows that it is too large to keep.
 func (s *spool) fill() error {
-	if _, err := io.Copy(io.Discard, s.reader()); err != nil {
-		return fmt.Errorf("read the request body: %w", err)
+	r, buf := s.reader(), make([]byte, 32<<10)
+	for {
+		switch _, err := r.Read(buf); {
+		case s.dropped():
+			return fmt.Errorf("%w, %d bytes,", errTooLarge, s.limit)
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return fmt.Errorf("read the body: %w", err)
+		}
 	}
-	if s.lost {
-		return fmt.Errorf("the body is larger than %d bytes, too large to derive an idempotency key from: give one", s.limit)
-	}
-	return nil
+}
+
+func (s *spool) dropped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost
 }
 
 // Close ends the reader for its attempt; the spool lives on.
@@ -211,12 +223,6 @@ func (b *rejoined) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	if b.err != nil {
-		if errors.Is(b.err, io.ErrUnexpectedEOF) {
-			// io.ReadFull says so of every body shorter than asked for; the
-			// stream itself knows whether it ended early.
-			b.err = nil
-			return b.rest.Read(p)
-		}
 		return 0, b.err
 	}
 	return b.rest.Read(p)

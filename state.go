@@ -1,6 +1,7 @@
 package heed
 
 import (
+	"cmp"
 	crand "crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"hash/maphash"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -134,25 +136,42 @@ func (s *state) addGate(k gateKey, endpoint string) *gate {
 	return g
 }
 
-// dropIdle forgets gates that nobody has used for ten minutes, or, when that
-// is not enough, those used longest ago.
+// dropIdle forgets a quarter of the gates: those that nobody uses, and of them
+// first those that hold nobody back, then those used longest ago.
 func (s *state) dropIdle(now time.Time) {
-	for _, age := range []time.Duration{10 * time.Minute, time.Minute, 0} {
-		for k, g := range s.gates {
-			snap := g.keeper.Snapshot(now)
-			if now.Unix()-g.used.Load() >= int64(age/time.Second) && snap.InFlight == 0 && len(g.Waiting()) == 0 {
-				delete(s.gates, k)
+	type idle struct {
+		key  gateKey
+		shut bool
+		used int64
+	}
+	var list []idle
+	for k, g := range s.gates {
+		snap := g.keeper.Snapshot(now)
+		if snap.InFlight == 0 && len(g.Waiting()) == 0 {
+			shut := snap.Breaker != admit.Closed || snap.ClosedUntil.After(now)
+			list = append(list, idle{k, shut, g.used.Load()})
+		}
+	}
+	slices.SortFunc(list, func(a, b idle) int {
+		if a.shut != b.shut {
+			if b.shut {
+				return -1
 			}
+			return 1
 		}
-		if len(s.gates) < maxGates {
-			return
-		}
+		return cmp.Compare(a.used, b.used)
+	})
+	for _, g := range list[:min(len(list), maxGates/4)] {
+		delete(s.gates, g.key)
 	}
 }
 
 func (t *Transport) endpoint(r *http.Request) string {
 	if t.Policy.Endpoint != "" {
 		return t.Policy.Endpoint
+	}
+	if r.URL == nil {
+		return ""
 	}
 	return r.URL.Host
 }

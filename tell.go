@@ -1,6 +1,7 @@
 package heed
 
 import (
+	"net/http"
 	"strconv"
 	"time"
 
@@ -17,8 +18,25 @@ func (o *op) event(kind EventKind, now time.Time) Event {
 	return Event{
 		Kind: kind, Time: now, Endpoint: o.t.endpoint(o.in), CallID: o.id,
 		CorrelationID: o.opts.CorrelationID, Tenant: o.opts.Tenant, Method: o.Method, Path: path(o.in),
-		Attempt: o.Attempts, Breaker: o.breaker.String(), TraceParent: o.in.Header.Get("Traceparent"),
+		Attempt: o.Attempts, Breaker: o.breaker.String(), TraceParent: traceParent(o.in.Header),
 	}
+}
+
+// traceParent is the traceparent of h, if it is one: 55 characters of hex and
+// dashes, whatever the version (W3C Trace Context §3.2). Other text stays untold.
+func traceParent(h http.Header) string {
+	v := h.Get("Traceparent")
+	if len(v) != 55 {
+		return ""
+	}
+	for i, c := range []byte(v) {
+		dash := i == 2 || i == 35 || i == 52
+		hex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
+		if dash != (c == '-') || !dash && !hex {
+			return ""
+		}
+	}
+	return v
 }
 
 func (o *op) tellAttempt(now time.Time, d call.Decision) {

@@ -48,11 +48,12 @@ type Transport struct {
 
 // RoundTrip sends r and hands over its one result.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	o, err := t.begin(r)
-	if err != nil {
-		return nil, err
-	}
+	o := t.open(r)
 	defer o.abandon() // after a panic in somebody's hook
+	err := o.begin()
+	if err != nil {
+		return nil, o.fail(err)
+	}
 	for {
 		if err := o.credential(); err != nil {
 			return nil, o.fail(err)

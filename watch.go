@@ -15,12 +15,17 @@ type ownerKey struct{}
 // can be armed and a trace that counts the connections taken. For a caller's
 // context that never ends it brings a Done channel of its own, so that a call
 // that succeeds allocates no timer and no context.
+//
+// The HTTP stack may look at it after its attempt has ended, from a dial that
+// goes on in the background for one; so it is not changed after begin, and the
+// next attempt has another.
 type attemptContext struct {
 	context.Context // the caller's, or a cancelable child of it
 	op              *op
-	watch           *watch                  // nil: the attempt has ended
+	watch           *watch
 	cancel          context.CancelCauseFunc // nil: the watch has the Done channel
-	done            chan struct{}           // of the watch of an attempt that has ended
+	done            chan struct{}           // of the watch
+	over            bool                    // only the goroutine of the call looks at it
 }
 
 // errAttemptTime is the cause when an attempt took too long.
@@ -49,11 +54,11 @@ func (c *attemptContext) begin(o *op) {
 	if w == nil {
 		w = newWatch()
 	}
-	c.watch, c.Context, c.cancel = w, parent, nil
+	c.watch, c.Context, c.done = w, parent, w.done
 	if parent.Done() != nil {
 		c.Context, c.cancel = context.WithCancelCause(parent)
 	}
-	w.begin(o, c.cancel)
+	w.begin(c)
 }
 
 func (o *op) gotConn(httptrace.GotConnInfo) { o.conns.Add(1) }
@@ -66,25 +71,22 @@ func (c *attemptContext) arm(d time.Duration) { c.set(d, 0) }
 func (c *attemptContext) armIdle(d time.Duration) { c.set(d, d) }
 
 func (c *attemptContext) set(d, idle time.Duration) {
-	if c.watch != nil {
+	if !c.over {
 		c.watch.set(d, idle)
 	}
 }
 
-// end ends the attempt: nothing of it may go on.
+// end ends the attempt: nothing of it may go on. nil: none has begun.
 func (c *attemptContext) end() {
-	w := c.watch
-	if w == nil {
+	if c == nil || c.over {
 		return
 	}
-	c.watch = nil
-	if w.end() {
-		c.op.s.watches.Put(w)
+	c.over = true
+	if c.watch.end() {
+		c.op.s.watches.Put(c.watch)
 	}
 	if c.cancel != nil {
 		c.cancel(nil)
-	} else {
-		c.done = w.done
 	}
 }
 
@@ -93,23 +95,29 @@ func (c *attemptContext) Done() <-chan struct{} {
 	if c.cancel != nil {
 		return c.Context.Done()
 	}
-	if w := c.watch; w != nil {
-		return w.done
-	}
 	return c.done
 }
 
 // Err implements context.Context.
 func (c *attemptContext) Err() error {
+	if c.late() {
+		return context.DeadlineExceeded
+	}
 	if c.cancel != nil || c.Context.Err() != nil {
 		return c.Context.Err()
 	}
 	select {
-	case <-c.Done():
+	case <-c.done:
 		return context.DeadlineExceeded
 	default:
 		return nil
 	}
+}
+
+// late tells that the attempt took too long, where the caller's context can be
+// canceled. Its child then says context.Canceled, and so does the HTTP/2 stack.
+func (c *attemptContext) late() bool {
+	return c.cancel != nil && context.Cause(c.Context) == errAttemptTime
 }
 
 // Value implements context.Context.
@@ -128,8 +136,8 @@ func (c *attemptContext) Value(key any) any {
 
 // AfterFunc lets package context watch this context without a goroutine.
 func (c *attemptContext) AfterFunc(f func()) (stop func() bool) {
-	if w := c.watch; w != nil && c.cancel == nil {
-		return w.after(f)
+	if c.cancel == nil {
+		return c.watch.after(c, f)
 	}
 	return context.AfterFunc(c.Context, f)
 }
@@ -157,14 +165,14 @@ type watch struct {
 	timer *time.Timer
 	done  chan struct{}
 
-	mu     sync.Mutex
-	op     *op // nil: at rest
-	cancel context.CancelCauseFunc
-	armed  bool
-	fired  bool
-	idle   time.Duration // 0: the attempt ends when the timer fires
-	seen   uint32        // reads of the body when the timer was set
-	funcs  map[*func()]struct{}
+	mu    sync.Mutex
+	ctx   *attemptContext // nil: at rest
+	armed bool
+	late  bool // the timer had gone off when it was set again
+	fired bool
+	idle  time.Duration // 0: the attempt ends when the timer fires
+	seen  uint32        // reads of the body when the timer was set
+	funcs map[*func()]struct{}
 }
 
 func newWatch() *watch {
@@ -174,39 +182,41 @@ func newWatch() *watch {
 	return w
 }
 
-func (w *watch) begin(o *op, cancel context.CancelCauseFunc) {
+func (w *watch) begin(c *attemptContext) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.op, w.cancel, w.idle = o, cancel, 0
+	w.ctx, w.idle = c, 0
 }
 
 func (w *watch) set(d, idle time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.idle, w.seen = idle, w.op.reads.Load()
+	w.idle, w.seen = idle, w.ctx.op.reads.Load()
+	was, running := w.armed, false
 	if w.armed = d > 0; w.armed {
-		w.timer.Reset(d)
+		running = w.timer.Reset(d)
 	} else {
-		w.timer.Stop()
+		running = w.timer.Stop()
 	}
+	w.late = w.late || was && !running
 }
 
 // fire ends the attempt, unless the body is read without silence, or the
 // caller takes its time between two reads.
 func (w *watch) fire() {
 	w.mu.Lock()
-	if w.op == nil || w.fired {
+	if w.ctx == nil || w.fired {
 		w.mu.Unlock()
 		return
 	}
-	if reads := w.op.reads.Load(); w.idle > 0 && (reads%2 == 0 || reads != w.seen) {
+	if reads := w.ctx.op.reads.Load(); w.idle > 0 && (reads%2 == 0 || reads != w.seen) {
 		w.seen = reads
 		w.timer.Reset(w.idle)
 		w.mu.Unlock()
 		return
 	}
 	w.fired = true
-	funcs, cancel := w.funcs, w.cancel
+	funcs, cancel := w.funcs, w.ctx.cancel
 	w.funcs = nil
 	w.mu.Unlock()
 	if cancel != nil {
@@ -225,14 +235,19 @@ func (w *watch) end() (reusable bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	stopped := !w.armed || w.timer.Stop()
-	w.op, w.cancel, w.armed = nil, nil, false
+	w.ctx, w.armed = nil, false
 	clear(w.funcs)
-	return stopped && !w.fired
+	return stopped && !w.fired && !w.late
 }
 
-func (w *watch) after(f func()) (stop func() bool) {
+// after calls f when the attempt of c takes too long. Once that has ended,
+// the watch may serve another, which is none of f's business.
+func (w *watch) after(c *attemptContext, f func()) (stop func() bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.ctx != c {
+		return func() bool { return true }
+	}
 	if w.fired {
 		go f()
 		return func() bool { return false }
