@@ -18,13 +18,18 @@ import (
 	"time"
 )
 
-// binary builds heed once for all tests.
-var binary = sync.OnceValues(func() (string, error) {
+// binaryDir is where the binary lies.
+var binaryDir = sync.OnceValue(func() string {
 	dir, err := os.MkdirTemp("", "heed-test")
 	if err != nil {
-		return "", err
+		panic(err)
 	}
-	file := filepath.Join(dir, "heed")
+	return dir
+})
+
+// binary builds heed once for all tests.
+var binary = sync.OnceValues(func() (string, error) {
+	file := filepath.Join(binaryDir(), "heed")
 	out, err := exec.Command("go", "build", "-o", file, ".").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("go build: %w\n%s", err, out)
@@ -137,28 +142,31 @@ const nodeGet = `const r = await fetch(process.argv[1]);
 console.log(r.status, r.headers.get("Heed-Attempts"), await r.text());`
 
 // Every demo path answers 503, then 429 with Retry-After, then 200. None of
-// these clients retries by itself.
+// these clients retries by itself. Each has a heed of its own: what one heed
+// learns from the throttles of one client it rightly holds against the next.
 func TestRealClientsGetThrough(t *testing.T) {
-	p := up(t, t.TempDir())
-	base := "http://" + p.data + "/demo"
 	for _, tt := range []struct {
 		name string
 		argv []string
 		want []string
 	}{
-		{"curl", []string{"curl", "-sSi", base + "/by-curl"}, []string{"200 OK", "Heed-Attempts: 3", "you got through"}},
-		{"wget", []string{"wget", "-qSO-", "--tries=1", base + "/by-wget"}, []string{"200 OK", "Heed-Attempts: 3", "you got through"}},
-		{"python", []string{"python3", "-c", pythonGet, base + "/by-python"}, []string{"200 3 ", "you got through"}},
-		{"node", []string{"node", "--input-type=module", "-e", nodeGet, base + "/by-node"}, []string{"200 3 ", "you got through"}},
+		{"curl", []string{"curl", "-sSi", "BASE/by-curl"}, []string{"200 OK", "Heed-Attempts: 3", "you got through"}},
+		{"wget", []string{"wget", "-qSO-", "--tries=1", "BASE/by-wget"}, []string{"200 OK", "Heed-Attempts: 3", "you got through"}},
+		{"python", []string{"python3", "-c", pythonGet, "BASE/by-python"}, []string{"200 3 ", "you got through"}},
+		{"node", []string{"node", "--input-type=module", "-e", nodeGet, "BASE/by-node"}, []string{"200 3 ", "you got through"}},
 		{"curl example", []string{"sh", "../../examples/curl/call.sh"}, []string{"Heed-Attempts: 3", "you got through"}},
 		{"python example", []string{"python3", "../../examples/python/call.py", "example-py"}, []string{"attempts: 3", "you got through"}},
 		{"node example", []string{"node", "../../examples/node/call.mjs", "example-js"}, []string{"attempts: 3", "you got through"}},
-		{"go example", []string{"go", "run", "../../examples/go", base + "/by-go"}, []string{"status 200 after 1 attempt", "you got through"}},
+		{"go example", []string{"go", "run", "../../examples/go", "BASE/by-go"}, []string{"status 200 after 1 attempt", "you got through"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			if tt.name == "curl example" {
 				need(t, "curl")
+			}
+			base := "http://" + up(t, t.TempDir()).data + "/demo"
+			for i := range tt.argv {
+				tt.argv[i] = strings.Replace(tt.argv[i], "BASE", base, 1)
 			}
 			got := client(t, []string{"HEED_BASE=" + base}, tt.argv[0], tt.argv[1:]...)
 			for _, want := range tt.want {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"strconv"
 	"testing"
@@ -13,7 +14,15 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"heed": main})
+	testscript.Main(tidy{m}, map[string]func(){"heed": main})
+}
+
+// tidy removes the binary that tests have built.
+type tidy struct{ *testing.M }
+
+func (t tidy) Run() int {
+	defer os.RemoveAll(binaryDir())
+	return t.M.Run()
 }
 
 // TestScripts runs the command lines of testdata/*.txtar. $API is an API on
