@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -52,5 +53,35 @@ func TestEveryFactHasSourceAndGrade(t *testing.T) {
 				t.Errorf("%s: %s: got source %q and grade %q, want both", name, f.About, f.Origin, f.Grade)
 			}
 		}
+	}
+}
+
+func TestAProfileThatIsNotKnownIsAnError(t *testing.T) {
+	_, err := provider.Get("seirra")
+	if got, want := fmt.Sprint(err), `provider: profile "seirra" is not known, use one of alma, folio, generic, geocoder, ogc, sierra`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestAProfileIsTheCallersOwn(t *testing.T) {
+	first, err := provider.Get("ogc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Rules[0].ID = "changed"
+	first.Query["EXCEPTIONS"] = "INIMAGE"
+	second, err := provider.Get("ogc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Rules[0].ID == "changed" || second.Query["EXCEPTIONS"] != "XML" {
+		t.Errorf("got rule %s and query %v, want them untouched", second.Rules[0].ID, second.Query)
+	}
+}
+
+func TestADocumentWithTooManyKeysIsNotParsed(t *testing.T) {
+	node, problems := provider.ReadYAML("x", []byte(strings.Repeat("a: b\n", 20_000)))
+	if node != nil || len(problems) != 1 || !strings.Contains(problems[0].Message, "too many") {
+		t.Errorf("got %v, %v", node, problems)
 	}
 }

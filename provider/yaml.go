@@ -16,14 +16,21 @@ import (
 	"github.com/heedproject/heed/provider/sheet"
 )
 
-// MaxBytes is the most a document may have. Settings are far below; beyond it
-// the parser would need memory out of proportion.
+// MaxBytes is the most a document may have. Settings are far below it.
 const MaxBytes = 1 << 20
+
+// maxTokens bounds the words and signs of a document, because the parser's
+// time grows with their square: 95,000 keys took it half a minute.
+const maxTokens = 50_000
 
 // maxDepth is how deep values may nest.
 const maxDepth = 64
 
-const nested = "values are nested too deep"
+// What is too much, in words.
+const (
+	nested  = "values are nested too deep"
+	tooMany = "the file has too many keys and values"
+)
 
 // ReadYAML turns a document into a tree. It is strict: a key twice, an anchor,
 // a tag, a second document are problems. The node is nil when the text is not
@@ -86,6 +93,9 @@ func (y *yamlReader) parse(text string) (file *ast.File, err error) {
 		}
 	}()
 	tokens := lexer.Tokenize(text)
+	if len(tokens) > maxTokens {
+		return nil, &yaml.SyntaxError{Message: tooMany, Token: tokens[maxTokens]}
+	}
 	if tk := tooDeep(tokens); tk != nil {
 		return nil, &yaml.SyntaxError{Message: nested, Token: tk}
 	}
@@ -124,8 +134,11 @@ func (y *yamlReader) syntax(err error) {
 	// The error's own text would show the lines around, secrets included.
 	message, _, _ := strings.Cut(s.Message, "\n")
 	remedy := "check the indentation and the quotes"
-	if message == nested {
+	switch message {
+	case nested:
 		remedy = "nest less"
+	case tooMany:
+		remedy = "put what endpoints share under defaults"
 	}
 	y.Problem(y.place(s.Token), "", remedy, "%s", message)
 }
