@@ -1,0 +1,246 @@
+package admit
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/heedproject/heed/policy"
+)
+
+// crowd asks for as many attempts as g lets out from now until end, as often
+// as it says, and returns when they left. answer is told each.
+func crowd(g *Gate, now, end time.Time, answered func(time.Time, Pass)) (left []time.Time) {
+	for now.Before(end) {
+		a := g.Admit(now, Ask{Group: -1, Waiting: 10})
+		if a.Kind != Go {
+			now = a.At
+			continue
+		}
+		left = append(left, now)
+		g.Release(now, a.Pass)
+		answered(now, a.Pass)
+	}
+	return left
+}
+
+// bucket is a server that lets rate requests per second through, and burst at
+// once.
+type bucket struct {
+	rate, burst, level float64
+	at                 time.Time
+	refused            int
+}
+
+func (b *bucket) take(now time.Time) bool {
+	if b.at.IsZero() {
+		b.level, b.at = b.burst, now
+	}
+	b.level = min(b.burst, b.level+b.rate*now.Sub(b.at).Seconds())
+	b.at = now
+	if b.level < 1-1e-9 {
+		b.refused++
+		return false
+	}
+	b.level--
+	return true
+}
+
+func paced(rate float64, burst int) *Gate {
+	return gateOf(func(p *policy.Policy) { p.Limits.Rate, p.Limits.Burst = rate, burst })
+}
+
+func TestNoWindowSeesMoreThanBurstPlusRate(t *testing.T) {
+	const rate, burst = 20.0, 15
+	g := paced(rate, burst)
+	rng := seeded(3)
+	var left []time.Time
+	now := start
+	for len(left) < 600 {
+		if rng.IntN(40) == 0 { // now and then nobody asks for a while
+			now = now.Add(time.Duration(rng.Int64N(int64(2 * time.Second))))
+		}
+		if a := g.Admit(now, anyone); a.Kind == Go {
+			left = append(left, now)
+			answer(g, now, a.Pass, ok)
+		} else {
+			now = now.Add(time.Duration(rng.Int64N(int64(a.At.Sub(now)) + 1)))
+		}
+	}
+	for i := range left {
+		for j := i; j < len(left); j++ {
+			if n, most := j-i+1, burst+rate*left[j].Sub(left[i]).Seconds(); float64(n) > most+1e-6 {
+				t.Fatalf("%d requests within %v, want at most %.2f", n, left[j].Sub(left[i]), most)
+			}
+		}
+	}
+}
+
+func TestAKeyWithARateIsUsedInFull(t *testing.T) {
+	g := paced(20, 1)
+	left := crowd(g, start, start.Add(10*time.Second), func(now time.Time, p Pass) { g.Observe(now, Result{Pass: p, Verdict: ok}) })
+	if got := len(left); got < 199 || got > 201 {
+		t.Errorf("got %d requests in 10 s at 20/s, want 200", got)
+	}
+}
+
+func TestAThrottleCutsAToldRateAndDemandBringsItBack(t *testing.T) {
+	g := paced(100, 1)
+	exchange(t, g, start, throttle)
+	if g.pace.rate != 95 {
+		t.Fatalf("got %v/s after a throttle, want 95", g.pace.rate)
+	}
+	most := 0.0
+	crowd(g, g.hold.until, start.Add(time.Minute), func(now time.Time, p Pass) {
+		g.Observe(now, Result{Pass: p, Verdict: ok})
+		most = max(most, g.pace.rate)
+	})
+	if g.pace.rate != 100 || most > 100 {
+		t.Errorf("got %v/s a minute later, and %v/s at most, want 100 and no more", g.pace.rate, most)
+	}
+}
+
+func TestAToldRateIsNotCutToNothing(t *testing.T) {
+	g := paced(100, 1)
+	now := start
+	for range 500 {
+		exchange(t, g, now, ok)
+		exchange(t, g, now.Add(time.Second), throttle)
+		now = now.Add(time.Minute)
+	}
+	if g.pace.rate < 5 {
+		t.Errorf("got %v/s, want at least a twentieth of what was published", g.pace.rate)
+	}
+}
+
+func exploringGate() *Gate {
+	return gateOf(func(p *policy.Policy) { p.Limits.Learn = policy.Learn{Start: 10} })
+}
+
+func TestExploringGrowsUnderDemand(t *testing.T) {
+	g := exploringGate()
+	crowd(g, start, start.Add(5*time.Second), func(now time.Time, p Pass) { g.Observe(now, Result{Pass: p, Verdict: ok}) })
+	if g.pace.rate < 100 || g.Snapshot(start).RateFrom != "exploring" {
+		t.Errorf("got %v/s (%s) after 5 s under demand, want well above the start", g.pace.rate, g.Snapshot(start).RateFrom)
+	}
+}
+
+func TestExploringDoesNotGrowWithoutDemand(t *testing.T) {
+	g := exploringGate()
+	for i := range 500 {
+		exchange(t, g, start.Add(time.Duration(i)*time.Second), ok)
+	}
+	if g.pace.rate != 10 {
+		t.Errorf("got %v/s although nobody ever waited, want 10", g.pace.rate)
+	}
+}
+
+func TestLearningThatIsOffNeverPaces(t *testing.T) {
+	g := gateOf(nil)
+	exchange(t, g, start, throttle)
+	for range 1000 {
+		leave(t, g, g.hold.until)
+	}
+}
+
+// learned lets a crowd find out about server for a minute.
+func learned(t *testing.T, server *bucket, l policy.Learn) (g *Gate, cuts []float64) {
+	t.Helper()
+	g = gateOf(func(p *policy.Policy) { p.Limits.Learn = l })
+	crowd(g, start, start.Add(time.Minute), func(now time.Time, p Pass) {
+		before := g.pace.current()
+		if server.take(now) {
+			g.Observe(now.Add(time.Microsecond), Result{Pass: p, Verdict: ok, Status: 200})
+			return
+		}
+		g.Observe(now.Add(time.Microsecond), Result{Pass: p, Verdict: throttle, Status: 429})
+		cuts = append(cuts, g.pace.rate/before)
+	})
+	return g, cuts
+}
+
+func TestTwoThrottlesBracketTheRate(t *testing.T) {
+	for _, rate := range []float64{5, 50, 300} {
+		server := &bucket{rate: rate, burst: 10}
+		g, cuts := learned(t, server, policy.Learn{Start: 2})
+		if len(cuts) < 2 {
+			t.Fatalf("%v/s: got %d throttles, want two at least", rate, len(cuts))
+		}
+		if off := math.Abs(g.pace.rate/rate - 1); off > 0.1 || g.Snapshot(start).RateFrom != "learned" {
+			t.Errorf("learned %v/s (%s), want %v within 10 %%", g.pace.rate, g.Snapshot(start).RateFrom, rate)
+		}
+		if server.refused > 12 {
+			t.Errorf("%v/s: got %d throttles in a minute, want a handful", rate, server.refused)
+		}
+	}
+}
+
+func TestARateNeverRisesAtACut(t *testing.T) {
+	for _, rate := range []float64{0.5, 7, 80, 1000} {
+		for _, first := range []float64{0, 1, 100} {
+			_, cuts := learned(t, &bucket{rate: rate, burst: 5}, policy.Learn{Start: first})
+			for i, factor := range cuts {
+				if factor > 1 || i > 0 && factor < keepBelow/4-1e-9 { // the first one has no rate to go by
+					t.Errorf("%v/s from %v/s: cut %d changed the rate by %v", rate, first, i, factor)
+				}
+			}
+		}
+	}
+}
+
+func TestAfterAnOutageTheBacklogLeavesAtAGrowingRate(t *testing.T) {
+	g := gateOf(func(p *policy.Policy) { p.Limits.Learn = policy.Learn{} })
+	now := start
+	for range 400 { // 100 per second
+		exchange(t, g, now, ok)
+		now = now.Add(10 * time.Millisecond)
+	}
+	opens := exchange(t, g, now, overload, after(3*time.Second)).Until
+	left := crowd(g, opens, opens.Add(5*time.Second), func(now time.Time, p Pass) {
+		g.Observe(now, Result{Pass: p, Verdict: ok})
+		if g.pace.rate == 0 {
+			g.hold.until = opens.Add(time.Hour) // unpaced again: the crowd would never end
+		}
+	})
+	count := func(from, to time.Duration) (n int) {
+		for _, at := range left {
+			if d := at.Sub(opens); d >= from && d < to {
+				n++
+			}
+		}
+		return n
+	}
+	if got := count(0, 100*time.Millisecond); got > 10 {
+		t.Errorf("got %d requests in the first 100 ms, want no more than before the outage", got)
+	}
+	if first, second := count(0, 500*time.Millisecond), count(500*time.Millisecond, time.Second); second <= first {
+		t.Errorf("got %d and then %d requests per half second, want growth", first, second)
+	}
+	if got := g.Snapshot(now).RateFrom; got != "none" {
+		t.Errorf("got a pace that is %s at the end, want none again", got)
+	}
+}
+
+func TestRequestsAtOneInstantCountInFull(t *testing.T) {
+	var h history
+	for range 1000 {
+		h.add(start)
+	}
+	if got := h.mean(); got != 100_000 {
+		t.Errorf("got %v/s, want 1,000 in one slot of 10 ms", got)
+	}
+	if got := h.excess(start, 0, 1); math.Abs(got-1000) > 1 {
+		t.Errorf("got an excess of %v, want 1,000", got)
+	}
+}
+
+func TestTheHistoryForgetsWhatIsPast(t *testing.T) {
+	var h history
+	for range 1000 {
+		h.add(start)
+	}
+	h.add(start.Add(time.Minute))
+	if got := h.mean(); got > 1 {
+		t.Errorf("got %v/s a minute later, want one request within five seconds", got)
+	}
+}
