@@ -36,14 +36,13 @@ func (o *op) send() error {
 	} else {
 		o.ctx = new(attemptContext)
 	}
-	o.ctx.begin(o)
+	o.ctx.begin(o, o.attemptTime())
 	req, err := o.request()
 	if err != nil {
 		o.unsent()
 		o.ctx.end()
 		return o.error(BodyNotReplayable, time.Time{}, err)
 	}
-	o.ctx.arm(o.attemptTime())
 	o.resp, o.err = o.s.base.RoundTrip(req)
 	o.sent = true
 	if o.resp == nil && o.err == nil {
@@ -154,7 +153,7 @@ func forbidResend(out *http.Request) {
 
 // understand says what the attempt meant, and what the server said about time.
 func (o *op) understand() {
-	now := time.Now()
+	now := o.clock()
 	o.endedAt = now
 	x := o.s.exchange()
 	defer func() { *x = classify.Exchange{}; o.s.exchanges.Put(x) }()

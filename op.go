@@ -253,6 +253,10 @@ func (o *op) admit() error {
 	}
 }
 
+// clock is the time by the monotonic clock alone, which is the cheaper one to
+// read: a step of the wall clock during a call does not concern it.
+func (o *op) clock() time.Time { return o.begun.Add(time.Since(o.begun)) }
+
 // now is the time, without asking for it twice at the start of a call.
 func (o *op) now() time.Time {
 	if o.ticket.First && o.waited == 0 && o.body == nil {
@@ -468,7 +472,7 @@ func (o *op) leave() {
 func (o *op) release() {
 	if o.held {
 		o.held = false
-		o.gate.Release(time.Now(), o.pass, &o.ticket)
+		o.gate.Release(o.endedAt, o.pass, &o.ticket)
 	}
 }
 

@@ -25,10 +25,11 @@ func (o *op) event(kind EventKind, now time.Time) Event {
 // traceParent is the traceparent of h, if it is one: 55 characters of hex and
 // dashes, whatever the version (W3C Trace Context §3.2). Other text stays untold.
 func traceParent(h http.Header) string {
-	v := h.Get("Traceparent")
-	if len(v) != 55 {
+	lines := h["Traceparent"]
+	if len(lines) != 1 || len(lines[0]) != 55 {
 		return ""
 	}
+	v := lines[0]
 	for i, c := range []byte(v) {
 		dash := i == 2 || i == 35 || i == 52
 		hex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
@@ -78,7 +79,7 @@ func (o *op) tellCall(reason Reason, bytes int64) {
 	if o.t.Observe == nil {
 		return
 	}
-	now := time.Now()
+	now := o.clock()
 	e := o.event(CallDone, now)
 	e.WireAttempts, e.Status, e.Class, e.Executed = o.wire, o.lastStatus, o.verdict.Class, o.verdict.Executed
 	e.Elapsed, e.Waited, e.WaitSource = now.Sub(o.begun), o.waited, o.out.waitSource

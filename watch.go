@@ -40,8 +40,9 @@ func (e timeoutError) Is(target error) bool {
 	return target == context.DeadlineExceeded
 }
 
-// begin starts the context of an attempt.
-func (c *attemptContext) begin(o *op) {
+// begin starts the context of an attempt that may take d until the head of its
+// answer. 0: for ever.
+func (c *attemptContext) begin(o *op, d time.Duration) {
 	c.op = o
 	parent := o.in.Context()
 	if o.trace.GotConn == nil {
@@ -58,7 +59,7 @@ func (c *attemptContext) begin(o *op) {
 	if parent.Done() != nil {
 		c.Context, c.cancel = context.WithCancelCause(parent)
 	}
-	w.begin(c)
+	w.begin(c, d)
 }
 
 func (o *op) gotConn(httptrace.GotConnInfo) { o.conns.Add(1) }
@@ -182,10 +183,13 @@ func newWatch() *watch {
 	return w
 }
 
-func (w *watch) begin(c *attemptContext) {
+func (w *watch) begin(c *attemptContext, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ctx, w.idle = c, 0
+	if w.armed = d > 0; w.armed {
+		w.timer.Reset(d)
+	}
 }
 
 func (w *watch) set(d, idle time.Duration) {
