@@ -44,6 +44,7 @@ func serve(t *testing.T, h http.HandlerFunc) *world {
 func (w *world) stop() {
 	w.base.CloseIdleConnections()
 	w.srv.Close()
+	time.Sleep(time.Second) // handlers that sleep end
 	synctest.Wait()
 }
 
@@ -120,38 +121,26 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// stale answers the first request of a connection and hangs up on the second.
-func stale(t *testing.T) (http.HandlerFunc, *int) {
-	seen, n := map[string]bool{}, 0
-	return func(rw http.ResponseWriter, r *http.Request) {
-		n++
-		if !seen[r.RemoteAddr] {
-			seen[r.RemoteAddr] = true
-			return
-		}
-		c, _, err := rw.(http.Hijacker).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		c.Close()
-	}, &n
-}
-
 func TestAResendOfTheHTTPStackIsCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		h, n := stale(t)
-		w := serve(t, h)
+		var n atomic.Int32
+		w := serve(t, func(rw http.ResponseWriter, r *http.Request) {
+			if n.Add(1) == 2 { // on the connection that was kept alive
+				c, _, _ := rw.(http.Hijacker).Hijack()
+				c.Close()
+			}
+		})
 		defer w.stop()
 		j := &journal{}
 		tr := &heed.Transport{Base: w.base, Policy: brisk(1), Observe: j.note}
 		for range 2 {
 			resp, err := tr.RoundTrip(request(t, "GET", ""))
 			finish(t, resp, err)
+			synctest.Wait() // until the connection is idle
 		}
 		got := j.of(heed.AttemptDone)
-		if len(got) != 2 || got[1].WireAttempts != *n-1 || *n < 2 {
-			t.Errorf("the server saw %d requests, the events say %+v", *n, got)
+		if len(got) != 2 || got[1].WireAttempts != 2 || n.Load() != 3 {
+			t.Errorf("the server saw %d requests, the events say %+v", n.Load(), got)
 		}
 	})
 }
@@ -175,6 +164,7 @@ func TestAWriteWithAKeyThatIsNotHonouredIsNotResentByTheHTTPStack(t *testing.T) 
 		tr := &heed.Transport{Base: w.base, Policy: brisk(0)}
 		resp, err := tr.RoundTrip(request(t, "GET", ""))
 		finish(t, resp, err)
+		synctest.Wait() // until the connection is idle
 		req, _ := http.NewRequestWithContext(t.Context(), "POST", "http://api.example/", strings.NewReader("x"))
 		req.Header.Set("Idempotency-Key", "mine")
 		resp, err = tr.RoundTrip(req)
