@@ -107,7 +107,7 @@ func (r idleReader) Read(p []byte) (int, error) {
 // armIdle starts watching for silence in the body.
 func (o *op) armIdle() {
 	if o.p.Timeouts.Attempt == 0 {
-		o.ctx.armIdle(o.p.Timeouts.Idle)
+		o.ctx.armIdle(o.endedAt, o.p.Timeouts.Idle)
 	}
 }
 

@@ -36,7 +36,7 @@ func (o *op) send() error {
 	} else {
 		o.ctx = new(attemptContext)
 	}
-	o.ctx.begin(o, o.attemptTime())
+	o.ctx.begin(o, o.sentAt, o.attemptTime())
 	req, err := o.request()
 	if err != nil {
 		o.unsent()
@@ -125,6 +125,7 @@ func (o *op) attach(out *http.Request) error {
 	switch {
 	case o.body != nil:
 		out.Body = o.body.reader()
+		out.GetBody = o.body.again // for what HTTP/2 refused unread, and net/http repeats itself
 	case o.Attempts > 1 && o.in.Body != nil && o.in.GetBody != nil:
 		b, err := o.in.GetBody()
 		if err != nil {
@@ -290,7 +291,7 @@ func (o *op) observe(v classify.Verdict, f classify.Failure, retry bool) admit.T
 func (o *op) discard() {
 	if o.resp != nil && o.resp.Body != nil {
 		if o.resp.ContentLength <= drainBytes {
-			o.ctx.arm(drainTime)
+			o.ctx.arm(o.clock(), drainTime)
 			_, _ = io.CopyN(io.Discard, o.resp.Body, drainBytes)
 		}
 		o.resp.Body.Close()

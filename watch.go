@@ -40,9 +40,9 @@ func (e timeoutError) Is(target error) bool {
 	return target == context.DeadlineExceeded
 }
 
-// begin starts the context of an attempt that may take d until the head of its
-// answer. 0: for ever.
-func (c *attemptContext) begin(o *op, d time.Duration) {
+// begin starts the context of an attempt that may take d from now until the
+// head of its answer. 0: for ever.
+func (c *attemptContext) begin(o *op, now time.Time, d time.Duration) {
 	c.op = o
 	parent := o.in.Context()
 	if o.trace.GotConn == nil {
@@ -59,21 +59,21 @@ func (c *attemptContext) begin(o *op, d time.Duration) {
 	if parent.Done() != nil {
 		c.Context, c.cancel = context.WithCancelCause(parent)
 	}
-	w.begin(c, d)
+	w.set(c, now, d, 0)
 }
 
 func (o *op) gotConn(httptrace.GotConnInfo) { o.conns.Add(1) }
 
-// arm ends the attempt after d. 0: never.
-func (c *attemptContext) arm(d time.Duration) { c.set(d, 0) }
+// arm ends the attempt d after now. 0: never.
+func (c *attemptContext) arm(now time.Time, d time.Duration) { c.set(now, d, 0) }
 
 // armIdle ends the attempt when one read of its body takes longer than d, and
 // at the latest after twice d.
-func (c *attemptContext) armIdle(d time.Duration) { c.set(d, d) }
+func (c *attemptContext) armIdle(now time.Time, d time.Duration) { c.set(now, d, d) }
 
-func (c *attemptContext) set(d, idle time.Duration) {
+func (c *attemptContext) set(now time.Time, d, idle time.Duration) {
 	if !c.over {
-		c.watch.set(d, idle)
+		c.watch.set(c, now, d, idle)
 	}
 }
 
@@ -160,19 +160,23 @@ func (p keyProbe) Value(key any) any {
 	return nil
 }
 
-// watch is a timer with the channel it closes. One that has not fired is used
-// again for another attempt.
+// watch is a timer with the channel it closes. One that has not closed it is
+// used again for another attempt.
+//
+// The timer runs on from one attempt to the next: setting a later time only
+// notes it, and the timer, when it fires, looks at what is noted. With a budget
+// of a minute that is one timer operation a minute instead of three a call.
 type watch struct {
 	timer *time.Timer
 	done  chan struct{}
 
 	mu    sync.Mutex
 	ctx   *attemptContext // nil: at rest
-	armed bool
-	late  bool // the timer had gone off when it was set again
+	due   time.Time       // zero: never
+	fires time.Time       // when the timer goes off; zero: it does not run
 	fired bool
-	idle  time.Duration // 0: the attempt ends when the timer fires
-	seen  uint32        // reads of the body when the timer was set
+	idle  time.Duration // 0: the attempt ends when it is due
+	seen  uint32        // reads of the body when it was set
 	funcs map[*func()]struct{}
 }
 
@@ -183,39 +187,39 @@ func newWatch() *watch {
 	return w
 }
 
-func (w *watch) begin(c *attemptContext, d time.Duration) {
+func (w *watch) set(c *attemptContext, now time.Time, d, idle time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ctx, w.idle = c, 0
-	if w.armed = d > 0; w.armed {
-		w.timer.Reset(d)
+	w.ctx, w.idle, w.seen, w.due = c, idle, c.op.reads.Load(), time.Time{}
+	if d > 0 {
+		w.due = now.Add(d)
+		w.run()
 	}
 }
 
-func (w *watch) set(d, idle time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.idle, w.seen = idle, w.ctx.op.reads.Load()
-	was, running := w.armed, false
-	if w.armed = d > 0; w.armed {
-		running = w.timer.Reset(d)
-	} else {
-		running = w.timer.Stop()
+// run lets the timer go off when it is due, at the latest.
+func (w *watch) run() {
+	if w.fires.IsZero() || w.due.Before(w.fires) {
+		w.fires = w.due
+		w.timer.Reset(max(time.Until(w.due), 1))
 	}
-	w.late = w.late || was && !running
 }
 
-// fire ends the attempt, unless the body is read without silence, or the
-// caller takes its time between two reads.
+// fire ends the attempt that is due, unless its body is read without silence,
+// or the caller takes its time between two reads.
 func (w *watch) fire() {
 	w.mu.Lock()
-	if w.ctx == nil || w.fired {
+	w.fires = time.Time{}
+	if w.ctx == nil || w.fired || w.due.IsZero() {
 		w.mu.Unlock()
 		return
 	}
-	if reads := w.ctx.op.reads.Load(); w.idle > 0 && (reads%2 == 0 || reads != w.seen) {
-		w.seen = reads
-		w.timer.Reset(w.idle)
+	now, reads := time.Now(), w.ctx.op.reads.Load()
+	if !now.Before(w.due) && w.idle > 0 && (reads%2 == 0 || reads != w.seen) {
+		w.seen, w.due = reads, now.Add(w.idle)
+	}
+	if now.Before(w.due) {
+		w.run()
 		w.mu.Unlock()
 		return
 	}
@@ -233,15 +237,13 @@ func (w *watch) fire() {
 	}
 }
 
-// end lets the watch rest. It can be used again unless it has fired, or is
-// about to.
+// end lets the watch rest. It can be used again unless it has fired.
 func (w *watch) end() (reusable bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	stopped := !w.armed || w.timer.Stop()
-	w.ctx, w.armed = nil, false
+	w.ctx, w.due = nil, time.Time{}
 	clear(w.funcs)
-	return stopped && !w.fired && !w.late
+	return !w.fired
 }
 
 // after calls f when the attempt of c takes too long. Once that has ended,

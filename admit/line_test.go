@@ -450,3 +450,30 @@ func TestAPassWithoutALineDoesNotAllocate(t *testing.T) {
 		t.Errorf("got %v allocations, want 0", got)
 	}
 }
+
+func TestWhoGoesWakesTheNext(t *testing.T) {
+	l := lineOf(func(p *policy.Policy) { p.Limits.Rate = 1 })
+	l.Ask(start, first("a"))
+	w := stand(t, l, named("1", "a", 0), named("2", "a", 0))
+	if a := l.Ask(start.Add(time.Second), w[0]); a.Kind != Go {
+		t.Fatalf("got %d, want go", a.Kind)
+	}
+	if woken := awake(w); len(woken) != 1 || woken[0] != w[1] {
+		t.Error("the next one was not woken, and does not know when it is due")
+	}
+}
+
+func TestATenantSavesNothingUpWhileItIsAway(t *testing.T) {
+	l, b := single(t, nil)
+	var w []*Ticket
+	for range 20 {
+		w = append(w, named("a", "a", 0))
+	}
+	stand(t, l, w...)
+	b.order(t, 10, w)
+	w = append(w, stand(t, l, named("b", "b", 0), named("b", "b", 0), named("b", "b", 0))...)
+	awake(w)
+	if diff := cmp.Diff(b.order(t, 5, w), []string{"a", "b", "a", "b", "a"}); diff != "" {
+		t.Errorf("(-got +want):\n%s", diff)
+	}
+}

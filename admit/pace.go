@@ -18,6 +18,7 @@ const (
 	burstTime     = 100 * time.Millisecond
 	catchUp       = 25 * time.Millisecond // of lateness that a learned pace makes good
 	slowest       = 1.0 / 3600            // requests per second
+	enough        = 10                    // requests that got through, to measure a rate by
 )
 
 // pace spaces requests evenly at a rate: configured, or learned. A rate of 0
@@ -136,7 +137,11 @@ func (p *pace) follow(rate float64) {
 }
 
 // note counts a request that leaves now.
-func (p *pace) note(now time.Time) { p.history.add(now) }
+func (p *pace) note(now time.Time) {
+	if p.mode != fixed && p.mode != ignorant { // the others are never measured
+		p.history.add(now)
+	}
+}
 
 // refused takes a request that was throttled out of the count.
 func (p *pace) refused() { p.history.drop() }
@@ -148,15 +153,19 @@ func (p *pace) cut(t time.Time, after uint64) {
 	if p.last.seen && accepted <= p.last.seq {
 		return // nothing got through since: the key is still closed, which tells nothing of its rate
 	}
-	switch p.mode {
-	case ignorant:
-		return
-	case fixed: // somebody else uses the key too, or the published limit is not the real one
+	little := accepted < p.last.seq+enough
+	switch {
+	case p.mode == ignorant, p.mode == unpaced && little:
+		return // the hold is all that a key with so little traffic needs
+	case p.mode == fixed: // somebody else uses the key too, or the published limit is not the real one
 		p.rate = max(p.rate*0.95, p.told/20)
 		p.growth = 0.02
 	default:
 		now := p.current()
-		r := max(min(p.measure(t, after, accepted), now), now/4, slowest)
+		r := max(min(p.measure(t, after, accepted), now), slowest)
+		if little { // too few requests to measure prove little
+			r = max(r, now/4)
+		}
 		if p.mode == measured && math.Abs(r-p.rate) < 0.1*p.rate {
 			p.calm = min(2*p.calm, 64)
 		} else {
@@ -168,8 +177,7 @@ func (p *pace) cut(t time.Time, after uint64) {
 	p.history.restart()
 }
 
-// current is the rate at which requests leave. One throttle does not lower it
-// by more than a factor of four: too few requests to measure prove little.
+// current is the rate at which requests leave.
 func (p *pace) current() float64 {
 	if p.rate > 0 {
 		return p.rate

@@ -244,3 +244,45 @@ func TestTheHistoryForgetsWhatIsPast(t *testing.T) {
 		t.Errorf("got %v/s a minute later, want one request within five seconds", got)
 	}
 }
+
+func TestAKnockAtAClosedKeySaysNothingOfItsRate(t *testing.T) {
+	g := paced(100, 1)
+	exchange(t, g, start, ok)
+	exchange(t, g, start.Add(time.Second), throttle)
+	for range 3 {
+		exchange(t, g, g.hold.until, throttle)
+	}
+	if g.pace.rate != 95 {
+		t.Errorf("got %v/s, want the one cut to 95: nothing got through since", g.pace.rate)
+	}
+}
+
+// Few requests at one instant measure a high rate.
+func TestAMeasurementAboveTheRateInForceDoesNotRaiseIt(t *testing.T) {
+	p := pace{rate: 10, mode: measured, calm: 1}
+	for range 8 {
+		p.note(start)
+	}
+	if got := p.measure(start, 0, 8); got <= 10 {
+		t.Fatalf("measured %v/s, want a case above the rate of 10", got)
+	}
+	p.cut(start, 0)
+	if p.rate > 10 {
+		t.Errorf("got %v/s after a throttle at 10/s", p.rate)
+	}
+}
+
+func TestAfterTheBreakerTheBacklogLeavesAtAGrowingRate(t *testing.T) {
+	g := gateOf(func(p *policy.Policy) { p.Limits.Learn, p.Breaker.Consecutive = policy.Learn{}, 1 })
+	now := start
+	for range 400 { // 100 per second
+		exchange(t, g, now, ok)
+		now = now.Add(10 * time.Millisecond)
+	}
+	now = exchange(t, g, now, failed).Until
+	exchange(t, g, now, ok) // the probe
+	leave(t, g, now)
+	if a := g.Admit(now, anyone); a.Kind != Wait || a.Source != policy.WaitPace {
+		t.Errorf("got %d for %s, want the second of the backlog to be paced", a.Kind, a.Source)
+	}
+}
