@@ -73,7 +73,7 @@ func misuse(client *http.Client, url string, calls int) {
 	paths := [...]string{"/ok", "/503", "/429", "/404", "/large", "/cut", "/chunk", "/reset", "/slow"}
 	for n := range calls {
 		path := paths[n%len(paths)]
-		if path == "/slow" && n%90 != 8 {
+		if (path == "/slow" || path == "/429") && n%450 > 9 { // these take time
 			path = "/reset"
 		}
 		var body io.Reader

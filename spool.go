@@ -53,6 +53,14 @@ func (s *spool) reader() *spoolReader {
 	return s.current
 }
 
+// again is reader for the HTTP stack, where there still is a whole body.
+func (s *spool) again() (io.ReadCloser, error) {
+	if !s.replayable() {
+		return nil, errors.New("heed: the body cannot be sent again")
+	}
+	return s.reader(), nil
+}
+
 // replayable tells whether another reader would see the whole body.
 func (s *spool) replayable() bool {
 	s.mu.Lock()
