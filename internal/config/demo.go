@@ -32,6 +32,7 @@ func Demo(target string) *Config {
 	p.Retry.Budget = 30 * time.Second
 	p.Backoff = policy.Backoff{Base: 100 * time.Millisecond, Cap: 2 * time.Second}
 	p.Hints.JitterMax = 100 * time.Millisecond
+	p.Limits.Learn.Off = true // its 429s are staged path by path and say nothing of a rate
 	p.Timeouts.Connect = 2 * time.Second
 	p.Timeouts.Header = 10 * time.Second
 	c.Endpoints = []Endpoint{{
