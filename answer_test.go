@@ -1,6 +1,7 @@
 package heed_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -124,6 +125,39 @@ func TestAStreamThatIsCutEndsInErrTruncatedAndCountsForTheBreaker(t *testing.T) 
 	if got := tr.Gates()[0].Breaker; got != "open" {
 		t.Errorf("the breaker is %s, want open", got)
 	}
+}
+
+func TestACallerThatGivesUpWhileReadingIsNotATruncation(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		j := &journal{}
+		pol := policy.Policy{Breaker: policy.Breaker{Consecutive: 1}}
+		tr := &heed.Transport{Base: plays(streams(func(w *io.PipeWriter) { w.Write([]byte("abc")) })), Policy: pol, Observe: j.note}
+		ctx, cancel := context.WithCancel(t.Context())
+		resp, err := tr.RoundTrip(request(t, "GET", "").WithContext(ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Second, cancel)
+		if _, err := io.ReadAll(resp.Body); !errors.Is(err, context.Canceled) || errors.Is(err, heed.ErrTruncated) {
+			t.Errorf("got %v, want canceled", err)
+		}
+		if got := j.of(heed.CallDone); len(got) != 1 || got[0].Reason != string(heed.Canceled) || tr.Gates()[0].Breaker != "closed" {
+			t.Errorf("the call ended as %+v, the breaker is %s", got, tr.Gates()[0].Breaker)
+		}
+	})
+}
+
+func TestACallerThatGivesUpDuringVerificationIsNotATruncation(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		pol := policy.Policy{Breaker: policy.Breaker{Consecutive: 1}, Verify: policy.Verify{Mode: policy.VerifyFull}}
+		tr := &heed.Transport{Base: plays(streams(func(w *io.PipeWriter) { w.Write([]byte("abc")) })), Policy: pol}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		resp, err := tr.RoundTrip(request(t, "GET", "").WithContext(ctx))
+		if e := refused(t, resp, err); e.Reason != heed.DeadlineExceeded || tr.Gates()[0].Breaker != "closed" {
+			t.Errorf("got %v, the breaker is %s", err, tr.Gates()[0].Breaker)
+		}
+	})
 }
 
 func TestAStaleAnswerIsAskedForOncePastTheCaches(t *testing.T) {

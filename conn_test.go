@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/heedproject/heed"
-	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/internal/memnet"
 	"github.com/heedproject/heed/policy"
 )
@@ -279,23 +278,5 @@ func TestAnHTTP2StreamThatIsResetIsTruncatedAndCanBeVerified(t *testing.T) {
 	resp, err = (&http.Client{Transport: &heed.Transport{Base: base, Policy: pol}}).Get(srv.URL)
 	if _, body := finish(t, resp, err); body != "whole" {
 		t.Errorf("verified: got %q, want whole", body)
-	}
-}
-
-func TestAnHTTP2AttemptThatTakesTooLongIsATimeout(t *testing.T) {
-	n := 0
-	srv, base := h2(t, func(rw http.ResponseWriter, r *http.Request) {
-		if n++; n == 1 {
-			<-r.Context().Done()
-		}
-	})
-	j := &journal{}
-	pol := brisk(0)
-	pol.Timeouts.Attempt = 50 * time.Millisecond
-	req, _ := http.NewRequestWithContext(t.Context(), "GET", srv.URL, nil) // its context can be canceled
-	resp, err := (&heed.Transport{Base: base, Policy: pol, Observe: j.note}).RoundTrip(req)
-	finish(t, resp, err)
-	if got := j.of(heed.AttemptDone)[0]; got.Rule != classify.HeaderTimeout.String() {
-		t.Errorf("the first attempt was told as %q", got.Rule)
 	}
 }

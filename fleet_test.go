@@ -42,6 +42,24 @@ func TestAnAttemptAnnouncesItsNumberWhereAsked(t *testing.T) {
 	})
 }
 
+// shaky takes 300 ms and fails now and then; most is how many it ever had at once.
+func shaky(most *atomic.Int32) step {
+	var n, in atomic.Int32
+	return func(r *http.Request) (*http.Response, error) {
+		i, at := n.Add(1), in.Add(1)
+		defer in.Add(-1)
+		most.Store(max(most.Load(), at))
+		time.Sleep(300 * time.Millisecond)
+		switch {
+		case i%17 == 0:
+			return says(503, "")(r)
+		case i%29 == 0:
+			return nil, errReset
+		}
+		return says(200, "ok")(r)
+	}
+}
+
 func TestAThousandCallsAtOnceKeepEveryLimit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		pol := policy.Policy{
@@ -50,22 +68,8 @@ func TestAThousandCallsAtOnceKeepEveryLimit(t *testing.T) {
 			Timeouts: policy.Timeouts{Attempt: 10 * time.Second},
 			Verify:   policy.Verify{Mode: policy.VerifyFull},
 		}
-		var n, now, most atomic.Int32
-		p := plays(func(r *http.Request) (*http.Response, error) {
-			i := n.Add(1)
-			if in := now.Add(1); in > most.Load() {
-				most.Store(in)
-			}
-			defer now.Add(-1)
-			time.Sleep(300 * time.Millisecond)
-			switch {
-			case i%17 == 0:
-				return says(503, "")(r)
-			case i%29 == 0:
-				return nil, errReset
-			}
-			return says(200, "ok")(r)
-		})
+		var most atomic.Int32
+		p := plays(shaky(&most))
 		j := &journal{}
 		tr := &heed.Transport{Base: p, Policy: pol, Observe: j.note}
 		var g sync.WaitGroup

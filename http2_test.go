@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/internal/memnet"
 	"github.com/heedproject/heed/policy"
 )
@@ -61,36 +62,43 @@ func speak(c net.Conn, n *atomic.Int32, no decline) {
 	}
 }
 
+// declining is a base transport to a server that declines the first request; n
+// counts what it saw.
+func declining(t *testing.T, n *atomic.Int32, no decline) *http.Transport {
+	t.Helper()
+	var network memnet.Network
+	l, err := network.Listen("api.example:80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			go speak(c, n, no)
+		}
+	}()
+	base := heed.NewBase(policy.Policy{}.WithDefaults().Timeouts)
+	base.DialContext, base.Protocols = network.DialContext, new(http.Protocols)
+	base.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(func() {
+		l.Close()
+		time.Sleep(time.Second)
+		base.CloseIdleConnections()
+		synctest.Wait()
+	})
+	return base
+}
+
 func TestAWriteThatHTTP2DidNotProcessIsRepeated(t *testing.T) {
 	for name, no := range map[string]decline{"REFUSED_STREAM": refuseStream, "GOAWAY": goAway} {
 		for _, own := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
-					var network memnet.Network
 					var n atomic.Int32
-					l, err := network.Listen("api.example:80")
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer l.Close()
-					go func() {
-						for c, err := l.Accept(); err == nil; c, err = l.Accept() {
-							go speak(c, &n, no)
-						}
-					}()
-					base := heed.NewBase(policy.Policy{}.WithDefaults().Timeouts)
-					base.DialContext, base.Protocols = network.DialContext, new(http.Protocols)
-					base.Protocols.SetUnencryptedHTTP2(true)
-					defer func() {
-						time.Sleep(time.Second)
-						base.CloseIdleConnections()
-						synctest.Wait()
-					}()
 					req := request(t, "POST", "order")
 					if own {
 						req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("order")), nil }
 					}
-					resp, err := (&heed.Transport{Base: base, Policy: brisk(0)}).RoundTrip(req)
+					resp, err := (&heed.Transport{Base: declining(t, &n, no), Policy: brisk(0)}).RoundTrip(req)
 					finish(t, resp, err)
 					if r, _ := heed.ReportOf(resp); n.Load() != 2 || r.WireAttempts != 2 {
 						t.Errorf("GetBody %v: the server saw %d requests, the report says %d", own, n.Load(), r.WireAttempts)
@@ -99,4 +107,19 @@ func TestAWriteThatHTTP2DidNotProcessIsRepeated(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestAnHTTP2AttemptThatTakesTooLongIsATimeout(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var n atomic.Int32
+		j := &journal{}
+		pol := brisk(0)
+		pol.Timeouts.Attempt = time.Second
+		tr := &heed.Transport{Base: declining(t, &n, func(io.Writer, uint32) {}), Policy: pol, Observe: j.note}
+		resp, err := tr.RoundTrip(request(t, "GET", "")) // its context can be canceled
+		finish(t, resp, err)
+		if got := j.of(heed.AttemptDone)[0]; got.Rule != classify.HeaderTimeout.String() {
+			t.Errorf("the first attempt was told as %q", got.Rule)
+		}
+	})
 }
