@@ -439,8 +439,18 @@ func (o *op) fail(err error) error {
 	if !ok {
 		e = o.error(PermanentFailure, time.Time{}, err)
 	}
+	o.refund(e.Reason)
 	o.tellCall(e.Reason, 0)
 	return e
+}
+
+// refund gives the price of a retry back that the caller did not wait for.
+func (o *op) refund(reason Reason) {
+	if reason != Canceled || o.paid == 0 {
+		return
+	}
+	o.gate.Observe(time.Now(), admit.Result{Pass: o.pass, Failure: classify.Canceled, Paid: o.paid, Late: true})
+	o.paid = 0
 }
 
 // abandon releases everything after a panic; the panic goes on.

@@ -84,7 +84,7 @@ type Result struct {
 	// Retry tells that the call wants another attempt.
 	Retry bool
 	// Late tells that the Pass was observed before: the body was cut after
-	// its head had looked well.
+	// its head had looked well, or the retry that was paid for was given up.
 	Late bool
 	// Paid is what the last retry of the call took of the retry budget; a
 	// success gives it back.
