@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/heedproject/heed"
-	"github.com/heedproject/heed/policy"
 )
 
 type callCmd struct {
@@ -141,14 +140,6 @@ func (c *callCmd) fill(sh *shell, r *http.Request) error {
 	return err
 }
 
-// target is where a call goes and with what policy.
-type target struct {
-	endpoint  string // empty for a URL
-	url       *url.URL
-	transport *heed.Transport
-	close     func()
-}
-
 // resolve turns a URL, or endpoint/path, into a target.
 func (sh *shell) resolve(where, file string, observe func(heed.Event)) (*target, error) {
 	if !strings.Contains(where, "://") {
@@ -158,6 +149,6 @@ func (sh *shell) resolve(where, file string, observe func(heed.Event)) (*target,
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("the URL must be http://host/… or https://host/…")
 	}
-	t := &heed.Transport{Policy: policy.Policy{}, Observe: observe}
+	t := &heed.Transport{Observe: observe}
 	return &target{url: u, transport: t, close: t.CloseIdleConnections}, nil
 }

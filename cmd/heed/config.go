@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/heedproject/heed/internal/config"
 )
@@ -45,7 +46,18 @@ func (c *configCheck) Run(sh *shell) error {
 }
 
 type configShow struct {
-	File string `arg:"" optional:"" default:"heed.yaml" help:"The file to show."`
+	File         string `arg:"" optional:"" default:"heed.yaml" help:"The file to show."`
+	Fingerprints bool   `help:"Get the secrets and print a fingerprint beside each reference."`
+}
+
+// Help is what heed config show --help says beside the flags.
+func (configShow) Help() string {
+	return `A fingerprint tells whether two processes hold the same secret. Whoever guesses a secret can check the guess with it, so publish none of a weak one.
+
+Examples:
+
+    heed config show
+    heed config show deploy/heed.yaml --fingerprints`
 }
 
 // Run prints what is in force.
@@ -55,6 +67,9 @@ func (c *configShow) Run(sh *shell) error {
 		return err
 	}
 	text := config.Show(cfg)
+	if c.Fingerprints {
+		text = config.ShowResolved(cfg, sh.value, os.ReadFile)
+	}
 	_, err = sh.out.Write(text)
 	return err
 }

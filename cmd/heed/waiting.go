@@ -9,13 +9,13 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/internal/config"
-	"github.com/heedproject/heed/mask"
 )
 
 type waitingCmd struct {
@@ -73,9 +73,8 @@ func (c *waitingCmd) where(sh *shell) (addr, token string, err error) {
 			addr = cfg.Listen.Admin
 		}
 		if cfg.Listen.AdminToken != "" {
-			var secret mask.Secret
-			secret, err = sh.secret(cfg.Listen.AdminToken)
-			token = string(secret)
+			secret, unknown := cfg.Listen.AdminToken.Resolve(sh.value, os.ReadFile)
+			token, err = string(secret), unknown
 		}
 	case c.Config == "" && errors.Is(err, fs.ErrNotExist), c.Config == "" && c.Admin != "":
 		err = nil

@@ -264,10 +264,17 @@ func TestNameThatMovesToAPrivateAddressIsNotDialed(t *testing.T) {
 	}
 }
 
-// slow is an endpoint whose calls wait until they are let go.
-func slow(t *testing.T) (e config.Endpoint, arrived, hold chan struct{}) {
-	arrived, hold = make(chan struct{}), make(chan struct{})
-	return api(t, "api", func(w http.ResponseWriter, r *http.Request) {
+type result struct {
+	code int
+	body string
+}
+
+// busy starts a process with one call in flight, to /api/slow, whose upstream
+// answers when hold is closed. Its result goes to first.
+func busy(t *testing.T) (a *App, first chan result, hold chan struct{}) {
+	t.Helper()
+	arrived, first, hold := make(chan struct{}), make(chan result), make(chan struct{})
+	a = start(t, settings(api(t, "api", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {
 			close(arrived)
 			select {
@@ -276,23 +283,18 @@ func slow(t *testing.T) (e config.Endpoint, arrived, hold chan struct{}) {
 			}
 		}
 		io.WriteString(w, "old")
-	}), arrived, hold
-}
-
-type result struct {
-	code int
-	body string
-}
-
-func TestReloadDropsNoCallInFlight(t *testing.T) {
-	e, arrived, hold := slow(t)
-	a := start(t, settings(e), Options{})
-	first := make(chan result)
+	})), Options{})
+	addr := a.DataAddr()
 	go func() {
-		code, body := get(t, a.DataAddr(), "/api/slow")
+		code, body := get(t, addr, "/api/slow")
 		first <- result{code, body}
 	}()
 	<-arrived
+	return a, first, hold
+}
+
+func TestReloadDropsNoCallInFlight(t *testing.T) {
+	a, first, hold := busy(t)
 	fresh := api(t, "api", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "new") })
 	if err := a.Reload(settings(fresh, api(t, "more", func(http.ResponseWriter, *http.Request) {}))); err != nil {
 		t.Fatal(err)
@@ -383,15 +385,8 @@ func TestReloadOfABadConfigurationChangesNothing(t *testing.T) {
 }
 
 func TestStopLetsCallsInFlightFinish(t *testing.T) {
-	e, arrived, hold := slow(t)
-	a := start(t, settings(e), Options{})
-	first := make(chan result)
+	a, first, hold := busy(t)
 	addr := a.DataAddr()
-	go func() {
-		code, body := get(t, addr, "/api/slow")
-		first <- result{code, body}
-	}()
-	<-arrived
 	stopped := make(chan error)
 	go func() { stopped <- a.Stop(context.Background()) }()
 	for !refused(addr) {
@@ -418,15 +413,7 @@ func refused(addr string) bool {
 }
 
 func TestStopGivesUpWhenItsContextEnds(t *testing.T) {
-	e, arrived, _ := slow(t)
-	a := start(t, settings(e), Options{})
-	first := make(chan result)
-	addr := a.DataAddr()
-	go func() {
-		code, body := get(t, addr, "/api/slow")
-		first <- result{code, body}
-	}()
-	<-arrived
+	a, first, _ := busy(t)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("enough"))
 	err := a.Stop(ctx)

@@ -63,6 +63,8 @@ func TestEveryBreachIsFound(t *testing.T) {
 			"internal/gateway may not import internal/app: only cmd imports app"},
 		{"a room reads config", "internal/observe/a.go", `package observe; import _ ` + ours + `/internal/config"`,
 			"internal/observe may not import internal/config: rooms are handed settings, they do not read them"},
+		{"a command wires the road by itself", "cmd/heed/a.go", `package main; import _ ` + ours + `/token"`,
+			"cmd/heed may not import token"},
 		{"queue imports a store", "internal/queue/a.go", `package queue; import _ ` + ours + `/internal/queue/sqlite"`,
 			"internal/queue may not import internal/queue/sqlite: only app imports a store"},
 		{"a store imports another", "internal/queue/redis/a.go", `package redis; import _ ` + ours + `/internal/queue/sqlite"`,

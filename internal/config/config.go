@@ -15,6 +15,7 @@ import (
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/hint"
 	"github.com/heedproject/heed/policy"
+	"github.com/heedproject/heed/provider"
 )
 
 // Config is a whole heed.yaml.
@@ -83,6 +84,9 @@ type Endpoint struct {
 	Rules   []classify.Rule // the endpoint's own first, then the profile's
 	Hints   []hint.Source   // the endpoint's own first, then the profile's; nil: the standard ones
 	Auth    Auth
+	// Doubtful names the rules that are graded general or unverified: nobody
+	// has looked them up.
+	Doubtful map[string]provider.Grade
 	// Networks are address ranges that would otherwise be refused
 	// (private, link-local, loopback) and may be dialed for this endpoint.
 	Networks []netip.Prefix

@@ -191,9 +191,7 @@ endpoints:
     auth: {kind: basic, user: env:U, password: env:P}
 `)
 	env := map[string]string{"U": "canary-2"}
-	got := string(config.ShowResolved(c, func(s config.Secret) (mask.Secret, error) {
-		return s.Resolve(func(name string) string { return env[name] }, os.ReadFile)
-	}))
+	got := string(config.ShowResolved(c, func(name string) string { return env[name] }, os.ReadFile))
 	if strings.Contains(got, "canary") {
 		t.Errorf("a secret is shown:\n%s", got)
 	}

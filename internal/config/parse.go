@@ -188,8 +188,20 @@ func (p *parser) finish(w *written) {
 	e.Policy.Endpoint = e.Name
 	e.Auth.Kind = cmp.Or(e.Auth.Kind, AuthNone)
 	e.Rules, e.Hints = t.Dialect()
+	e.Doubtful = doubtful(t.Rules)
 	e.ForceQuery, e.HealthyP99 = t.Query, t.HealthyP99
 	p.config.Endpoints = append(p.config.Endpoints, *e)
+}
+
+// doubtful finds the rules that nobody has looked up.
+func doubtful(rules []provider.Rule) map[string]provider.Grade {
+	grades := map[string]provider.Grade{}
+	for _, r := range rules {
+		if r.Grade == provider.General || r.Grade == provider.Unverified {
+			grades[r.ID] = r.Grade
+		}
+	}
+	return grades
 }
 
 // derive reports what the rooms say about terms that were read at path.

@@ -13,19 +13,22 @@ import (
 // Show returns the effective settings as a heed.yaml, every default filled in.
 // What a profile says of answers and headers is left to the profile. Secrets
 // are shown as references.
-func Show(c *Config) []byte { return ShowResolved(c, nil) }
+func Show(c *Config) []byte { return sheet.YAML(c.write()) }
 
 // ShowResolved is Show with a fingerprint beside each reference, which tells
-// whether the secret is the one that was meant. resolve gets a secret, as
+// whether the secret is the one that was meant. The secrets are got as
 // Secret.Resolve does.
-func ShowResolved(c *Config, resolve func(Secret) (mask.Secret, error)) []byte {
+func ShowResolved(c *Config, getenv func(string) string, readFile func(string) ([]byte, error)) []byte {
+	root := c.write()
+	finger(root, func(s Secret) (mask.Secret, error) { return s.Resolve(getenv, readFile) })
+	return sheet.YAML(root)
+}
+
+func (c *Config) write() *sheet.Node {
 	f := file{Config: c, defaults: newEntry(), endpoints: shown{c}}
 	root := f.table().Write()
 	root.Members = slices.DeleteFunc(root.Members, func(m sheet.Member) bool { return m.Key.Text == "defaults" })
-	if resolve != nil {
-		finger(root, resolve)
-	}
-	return sheet.YAML(root)
+	return root
 }
 
 // shown writes the endpoints in their order.
@@ -44,7 +47,7 @@ func (s shown) Write() *sheet.Node {
 		terms := provider.Terms{Policy: e.Policy.WithDefaults(), Query: e.ForceQuery, HealthyP99: e.HealthyP99}
 		rules, hints := own(&e)
 		for _, r := range rules {
-			terms.Rules = append(terms.Rules, provider.Rule{Rule: r})
+			terms.Rules = append(terms.Rules, provider.Rule{Rule: r, Fact: provider.Fact{Grade: e.Doubtful[r.ID]}})
 		}
 		for _, h := range hints {
 			terms.Hints = append(terms.Hints, provider.Hint{Source: h})

@@ -308,7 +308,7 @@ func TestRequestTrailersAndAnswerTrailersCross(t *testing.T) {
 }
 
 func TestRedirectsAreReturned(t *testing.T) {
-	r := upstream(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/base/next", 302) }, nil)
+	r := upstream(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/base/next", http.StatusFound) }, nil)
 	a := r.get("/api/x", nil)
 	if a.StatusCode != 302 || a.Header.Get("Location") != "/base/next" {
 		t.Errorf("got %d to %q", a.StatusCode, a.Header.Get("Location"))
@@ -321,15 +321,15 @@ func TestRedirectsWithinTheEndpointAreFollowedWhereAskedFor(t *testing.T) {
 		asked = append(asked, r.Method+" "+r.URL.Path)
 		switch r.URL.Path {
 		case "/base/a":
-			http.Redirect(w, r, "b", 302)
+			http.Redirect(w, r, "b", http.StatusFound)
 		case "/base/b":
-			http.Redirect(w, r, "/base/c", 307)
+			http.Redirect(w, r, "/base/c", http.StatusTemporaryRedirect)
 		case "/base/out":
-			http.Redirect(w, r, "/admin", 302)
+			http.Redirect(w, r, "/admin", http.StatusFound)
 		case "/base/away":
-			http.Redirect(w, r, "http://other.test/", 302)
+			http.Redirect(w, r, "http://other.test/", http.StatusFound)
 		case "/base/loop":
-			http.Redirect(w, r, "loop", 302)
+			http.Redirect(w, r, "loop", http.StatusFound)
 		default:
 			io.WriteString(w, "end")
 		}

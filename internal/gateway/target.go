@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -57,6 +58,16 @@ const (
 	pathControl   = "the path contains a control character"
 	pathEncoding  = "the path contains an invalid % sequence"
 )
+
+// Target is where a request for an escaped path below the endpoint goes. path
+// is empty or begins with a slash.
+func (e *Endpoint) Target(path, query string) (*url.URL, error) {
+	u, wrong := newRoute(e).target(path, query)
+	if wrong != "" {
+		return nil, fmt.Errorf("gateway: endpoint %s: %s", e.Name, wrong)
+	}
+	return u, nil
+}
 
 // target maps the rest of a path onto the endpoint. Scheme and authority are
 // always those of the configuration, and the path lies below its base.

@@ -46,6 +46,13 @@ func logged(t *testing.T, opts Options, events ...heed.Event) string {
 	t.Helper()
 	var out bytes.Buffer
 	opts.Log = &out
+	tell(t, opts, events)
+	return out.String()
+}
+
+// tell runs an Observer with opts for as long as it takes to tell it events.
+func tell(t *testing.T, opts Options, events []heed.Event) {
+	t.Helper()
 	o, err := New(opts)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +63,6 @@ func logged(t *testing.T, opts Options, events ...heed.Event) string {
 	if err := o.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return out.String()
 }
 
 // start returns an Observer that the test ends.

@@ -51,16 +51,7 @@ func traced(t *testing.T, trace Trace, events ...heed.Event) *received {
 	server := httptest.NewServer(c)
 	defer server.Close()
 	trace.Endpoint = server.URL
-	o, err := New(Options{Trace: trace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range events {
-		o.Observe(e)
-	}
-	if err := o.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	tell(t, Options{Trace: trace}, events)
 	return c
 }
 

@@ -1,0 +1,101 @@
+package app
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/classify"
+	"github.com/heedproject/heed/internal/config"
+	"github.com/heedproject/heed/provider"
+)
+
+func open(t *testing.T, e config.Endpoint, observe func(heed.Event)) *Endpoint {
+	t.Helper()
+	got, err := Open(settings(e), e.Name, Options{Getenv: func(string) string { return canary }}, observe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(got.Close)
+	return got
+}
+
+func TestAnOpenedEndpointRetriesAndCarriesTheCredential(t *testing.T) {
+	var keys []string
+	e := api(t, "api", func(w http.ResponseWriter, r *http.Request) {
+		if keys = append(keys, r.Header.Get("X-Key")); len(keys) == 1 {
+			w.WriteHeader(503)
+		}
+	})
+	e.Auth = config.Auth{Kind: config.AuthHeader, Header: "X-Key", Value: "env:S"}
+	e.Networks = nil // no guard stands in the way of the one who runs the program
+	var done []string
+	ep := open(t, e, func(ev heed.Event) {
+		if ev.Kind == heed.CallDone {
+			done = append(done, ev.Endpoint)
+		}
+	})
+	u, err := ep.URL("/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := ep.Transport.RoundTrip(&http.Request{Method: "GET", URL: u, Header: http.Header{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	if got := strings.Join(keys, " "); resp.StatusCode != 200 || got != canary+" "+canary {
+		t.Errorf("got %d with the keys %q", resp.StatusCode, got)
+	}
+	if got := strings.Join(done, " "); got != "api" {
+		t.Errorf("ends told: got %q, want one of api", got)
+	}
+}
+
+func TestTheURLOfAnOpenedEndpointStaysWithinIt(t *testing.T) {
+	e := api(t, "api", func(http.ResponseWriter, *http.Request) {})
+	e.URL.Path = "/v1"
+	e.ForceQuery = map[string]string{"f": "json"}
+	ep := open(t, e, nil)
+	for path, want := range map[string]string{
+		"": "/v1?f=json", "/": "/v1/?f=json", "?q=1": "/v1?q=1&f=json", "/a/../b?q=1&f=xml": "/v1/b?q=1&f=json", "/a b": "/v1/a%20b?f=json",
+	} {
+		got, err := ep.URL(path)
+		if err != nil || got.RequestURI() != want || got.Host != e.URL.Host {
+			t.Errorf("%q: got %v, %v, want %s", path, got, err, want)
+		}
+	}
+	for _, path := range []string{"/..", "/%2e%2e/x", "//elsewhere.example/", "https://elsewhere.example/", "/%zz"} {
+		if got, err := ep.URL(path); err == nil {
+			t.Errorf("%q: got %v, want an error", path, got)
+		}
+	}
+}
+
+func TestAnUnknownEndpointIsToldWithThoseThereAre(t *testing.T) {
+	cfg := settings(config.Endpoint{Name: "a"}, config.Endpoint{Name: "b"})
+	_, err := Open(cfg, "c", Options{}, nil)
+	if err == nil || !strings.Contains(err.Error(), `no endpoint "c"; the configuration has a, b`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestARuleThatNobodyVerifiedIsToldOnce(t *testing.T) {
+	var log journal
+	e := api(t, "api", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(418) })
+	teapot := classify.Match{Statuses: []classify.StatusRange{{From: 418, To: 418}}}
+	e.Rules = []classify.Rule{{ID: "teapot", When: teapot, Then: classify.Verdict{Class: classify.Permanent, Rule: "teapot"}}}
+	e.Doubtful = map[string]provider.Grade{"teapot": provider.General}
+	a := start(t, settings(e), Options{Out: &log})
+	get(t, a.DataAddr(), "/api/x")
+	get(t, a.DataAddr(), "/api/x")
+	if err := a.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(log.String(), `"msg":"unverified rule used","endpoint":"api","rule":"teapot","grade":"general"`); got != 1 {
+		t.Errorf("told %d times, want once:\n%s", got, log.String())
+	}
+}
