@@ -80,7 +80,7 @@ func (t *Transport) open(r *http.Request) *op {
 	s := t.init()
 	n := s.calls.Add(1)
 	now := time.Now()
-	o := &op{t: t, s: s, p: &s.policy, in: r, begun: now, n: n, id: s.callID(n), opts: &noCall}
+	o := &op{t: t, s: s, p: &s.policy, in: r, begun: now, n: n, id: s.callID(n), opts: &noCall, verdict: classify.Verdict{Executed: classify.No}}
 	ctx := r.Context()
 	if c, ok := ctx.Value(callKey{}).(*Call); ok {
 		o.opts = c

@@ -120,7 +120,7 @@ func wordLen(s string) int {
 }
 
 // oneLine turns line breaks into spaces.
-var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ")
+var oneLine = strings.NewReplacer("\n", "; ", "\r", " ", "\t", " ")
 
 // quotedLen is the length of the quoted string that s begins with, or of s if
 // it does not end.
