@@ -119,7 +119,7 @@ func wordLen(s string) int {
 	return len(s)
 }
 
-// oneLine turns line breaks into spaces.
+// oneLine turns the line breaks between joined errors into semicolons.
 var oneLine = strings.NewReplacer("\n", "; ", "\r", " ", "\t", " ")
 
 // quotedLen is the length of the quoted string that s begins with, or of s if

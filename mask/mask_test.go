@@ -175,7 +175,7 @@ func TestErrorKeepsWhatHelps(t *testing.T) {
 		{errors.New("stream error: stream ID 5; REFUSED_STREAM"), "stream error: stream ID 5; REFUSED_STREAM"},
 		{errors.New(`unsupported protocol scheme "ftp"`), `unsupported protocol scheme "ftp"`},
 		{errors.New("gave up after 1m30.5s and 12 attempts"), "gave up after 1m30.5s and 12 attempts"},
-		{errors.New("one\ntwo"), "one two"},
+		{errors.New("one\ntwo"), "one; two"},
 	} {
 		if diff := cmp.Diff(Error(c.err), c.want); diff != "" {
 			t.Errorf("-got +want:\n%s", diff)
