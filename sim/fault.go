@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 )
@@ -10,24 +11,25 @@ import (
 // file of its own, with a comment that says what a client sees, and list it
 // in faults. A fault that lets the operation happen calls x.operate.
 type fault struct {
-	name  string
-	takes []string // names of durations, all optional
-	serve func(x *exchange)
+	name   string
+	takes  []string // names of durations, all optional
+	serve  func(x *exchange)
+	counts []string // names of numbers, all optional
 }
 
-var statusFault = fault{"a status", []string{"after", "date"}, serveStatus}
+var statusFault = fault{"a status", []string{"after", "date", "reset"}, serveStatus, []string{"remaining"}}
 
 // faults lists the words of the steps language.
 var faults = []fault{
-	{"reset", nil, serveReset},
-	{"commit-then-reset", nil, serveCommitThenReset},
-	{"truncate", nil, serveTruncate},
-	{"envelope", nil, serveEnvelope},
-	{"empty", nil, serveEmpty},
-	{"html", nil, serveHTML},
-	{"stale", []string{"age"}, serveStale},
-	{"slow", []string{"for", "upto"}, serveSlow},
-	{"hang", []string{"for"}, serveHang},
+	{"reset", nil, serveReset, nil},
+	{"commit-then-reset", nil, serveCommitThenReset, nil},
+	{"truncate", nil, serveTruncate, nil},
+	{"envelope", nil, serveEnvelope, nil},
+	{"empty", nil, serveEmpty, nil},
+	{"html", nil, serveHTML, nil},
+	{"stale", []string{"age"}, serveStale, nil},
+	{"slow", []string{"for", "upto"}, serveSlow, nil},
+	{"hang", []string{"for"}, serveHang, nil},
 }
 
 func faultNames() string {
@@ -43,7 +45,7 @@ func (f *fault) usage() string {
 	if f == nil || len(f.takes) == 0 {
 		return "write it without parentheses"
 	}
-	return "it takes " + strings.Join(f.takes, "=, ") + "="
+	return "it takes " + strings.Join(slices.Concat(f.takes, f.counts), "=, ") + "="
 }
 
 // wait returns a duration of the step, or d when the step does not give it.

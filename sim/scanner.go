@@ -127,27 +127,11 @@ func (p *scanner) arguments(s *step) error {
 	if !p.next('(') {
 		return nil
 	}
-	s.waits = map[string]time.Duration{}
+	s.waits, s.counts = map[string]time.Duration{}, map[string]int{}
 	for {
-		p.space()
-		at := p.pos
-		name := strings.TrimSpace(p.until("=,()"))
-		if s.fault == nil || !slices.Contains(s.fault.takes, name) {
-			return p.errorAt(at, s.fault.usage(), "%s takes no %q", s.text, name)
+		if err := p.argument(s); err != nil {
+			return err
 		}
-		if _, twice := s.waits[name]; twice {
-			return p.errorAt(at, "give it once", "%q is given twice", name)
-		}
-		if !p.next('=') {
-			return p.errorAt(p.pos, "write "+name+"=1s", "%q has no value", name)
-		}
-		at = p.pos
-		value := strings.TrimSpace(p.until(",()"))
-		d, err := time.ParseDuration(value)
-		if err != nil || d < 0 || d > 24*time.Hour {
-			return p.errorAt(at, "give a duration from 0s to 24h, such as 1s or 250ms", "%q is no duration", value)
-		}
-		s.waits[name] = d
 		if p.next(',') {
 			continue
 		}
@@ -157,6 +141,40 @@ func (p *scanner) arguments(s *step) error {
 		s.text += argumentText(p.line[begin:p.pos])
 		return nil
 	}
+}
+
+// argument reads name=value.
+func (p *scanner) argument(s *step) error {
+	p.space()
+	at := p.pos
+	name := strings.TrimSpace(p.until("=,()"))
+	number := s.fault != nil && slices.Contains(s.fault.counts, name)
+	if !number && (s.fault == nil || !slices.Contains(s.fault.takes, name)) {
+		return p.errorAt(at, s.fault.usage(), "%s takes no %q", s.text, name)
+	}
+	_, twice := s.waits[name]
+	if _, counted := s.counts[name]; twice || counted {
+		return p.errorAt(at, "give it once", "%q is given twice", name)
+	}
+	if !p.next('=') {
+		return p.errorAt(p.pos, "write "+name+"= and a value", "%q has no value", name)
+	}
+	at = p.pos
+	value := strings.TrimSpace(p.until(",()"))
+	if number {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 {
+			return p.errorAt(at, "give a number from 0 on", "%q is no number", value)
+		}
+		s.counts[name] = n
+		return nil
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil || d < 0 || d > 24*time.Hour {
+		return p.errorAt(at, "give a duration from 0s to 24h, such as 1s or 250ms", "%q is no duration", value)
+	}
+	s.waits[name] = d
+	return nil
 }
 
 func argumentText(s string) string {

@@ -39,6 +39,7 @@ type step struct {
 	text   string // as the journal tells it
 	status int
 	waits  map[string]time.Duration
+	counts map[string]int
 	fault  *fault // nil: ok
 	repeat int
 }
@@ -52,7 +53,8 @@ type step struct {
 // list of steps for each text that they match. After a colon and a space
 // follow the steps: ok, a status from 200 to 599, or one of
 // reset, commit-then-reset, truncate, envelope, empty, html, stale, slow and
-// hang; in parentheses what it takes; and how often. A # after a space ends the
+// hang; in parentheses what it takes, as in 429(after=1s) or
+// 429(remaining=0, reset=30s); and how often. A # after a space ends the
 // line. Of several lines that match a request the first one counts. Every
 // caller goes through a list on its own, once.
 func ParseSteps(text string) (Steps, error) {

@@ -54,6 +54,10 @@ func TestAStepsErrorHasItsPlaceAndRemedy(t *testing.T) {
 		"GET /a: 503(after=99999h)":         {1, 19},
 		"GET /a: 503(after=1s":              {1, 21},
 		"GET /a: 503(after=1s, after=2s)":   {1, 23},
+		"GET /a: 429(remaining=1s)":         {1, 23},
+		"GET /a: 429(remaining=-1)":         {1, 23},
+		"GET /a: 429(remaining=1, reset=1)": {1, 32},
+		"GET /a: 429(reset=1s, remaining)":  {1, 32},
 		"GET /a: 503 x0":                    {1, 13},
 		"GET /a: 503 x-1":                   {1, 13},
 		"GET /a: 503 x99999999999999999999": {1, 13},
@@ -97,4 +101,11 @@ func FuzzParseSteps(f *testing.F) {
 			t.Error(diff)
 		}
 	})
+}
+
+func TestAStepCanTellTheQuota(t *testing.T) {
+	h := ask(api(t, sim.World{Steps: "GET /v1/bibs/*: 429(remaining=0, reset=1500ms)"}), "GET", "/v1/bibs/1", "").Header()
+	if got := h.Get("X-RateLimit-Remaining") + " in " + h.Get("X-RateLimit-Reset"); got != "0 in 2" {
+		t.Errorf("got %q, want 0 left until 2 s have passed", got)
+	}
 }
