@@ -36,7 +36,8 @@ var own = map[string][]string{
 	"plan":     {"policy", "admit", "call", "classify", "hint", "backoff", "mask", "plan/...", "internal/chart"},
 	"internal/config": {"policy", "admit", "token", "token/...", "classify", "hint", "call", "backoff", "mask",
 		"provider", "provider/...", "internal/config/..."},
-	"cmd/heed":       {".", "classify", "internal/app", "internal/config", "check", "plan", "sim"},
+	// policy and classify are the words in which heed.Transport and its reports speak.
+	"cmd/heed": {".", "policy", "classify", "internal/app", "internal/config", "check", "plan", "sim"},
 	"internal/chart": {},
 	"internal/arch":  {},
 }
