@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
+	"strings"
 	"time"
 
 	"github.com/heedproject/heed"
@@ -31,26 +31,38 @@ func (s source) Read(p []byte) (int, error) {
 }
 
 // deliver streams the answer to stdout or into the file.
-func (c *callCmd) deliver(sh *shell, resp *http.Response, w *watch) error {
+func deliver(resp *http.Response, out *output, w *watch) error {
 	defer resp.Body.Close()
-	body := io.TeeReader(source{resp.Body}, w)
-	if c.Output == "" {
-		_, err := io.Copy(sh.out, body)
+	_, err := io.Copy(out, io.TeeReader(source{resp.Body}, w))
+	if err != nil || codeOfAnswer(resp) != exitOK || resp.StatusCode == http.StatusNotModified {
 		return err
 	}
-	part := c.Output + ".part"
-	f, err := os.Create(part)
-	if err != nil {
-		return err
+	return out.keep()
+}
+
+// redirected tells whether resp only says where the answer is.
+func redirected(resp *http.Response) bool {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
 	}
-	_, err = io.Copy(f, body)
-	if err = errors.Join(err, f.Close()); err != nil || codeOfAnswer(resp) != exitOK {
-		return errors.Join(err, os.Remove(part))
+	return false
+}
+
+// redirection says where to, as a host: path and query of a Location often
+// hold what lets its bearer in.
+func redirection(resp *http.Response) string {
+	to, err := resp.Location()
+	if err != nil || to.Host == "" {
+		return "heed: redirected, and not told where to; look for the URL of today"
 	}
-	return os.Rename(part, c.Output)
+	return fmt.Sprintf("heed: redirected to %s, which heed call does not follow; give that URL (it is the Location of the answer)", to.Host)
 }
 
 func codeOfAnswer(resp *http.Response) int {
+	if redirected(resp) {
+		return exitPermanent
+	}
 	if rep, ok := heed.ReportOf(resp); ok {
 		return codeOfClass(rep.Class)
 	}
@@ -86,13 +98,16 @@ func (c *callCmd) report(sh *shell, resp *http.Response, err error, w *watch) er
 		end.RetryAt = nil
 	}
 	sh.code = end.Exit
+	if c.Output == "" && (c.JSON || end.Exit != exitOK) {
+		w.newline()
+	}
 	switch {
 	case c.JSON:
 		return json.NewEncoder(sh.err).Encode(end)
 	case end.Exit == exitOK:
 		return nil
 	case end.Message != "":
-		sh.say("%s", end.Message)
+		sh.say("heed: %s", strings.TrimPrefix(end.Message, "heed: "))
 	default:
 		sh.say("heed: ended with status %d (%s) after %d attempt(s)", end.Status, end.Class, end.Attempts)
 	}
@@ -107,6 +122,9 @@ func (e *ending) answered(resp *http.Response) {
 	e.Status, e.Exit = resp.StatusCode, codeOfAnswer(resp)
 	rep, _ := heed.ReportOf(resp)
 	e.Class, e.Attempts, e.Waited = rep.Class.String(), rep.Attempts, rep.Waited.Seconds()
+	if redirected(resp) {
+		e.Class, e.Message = classify.Permanent.String(), redirection(resp)
+	}
 }
 
 // failed fills in what an error tells.
@@ -119,6 +137,9 @@ func (e *ending) failed(sh *shell, err error) {
 		e.Attempts, e.Waited = he.Report.Attempts, he.Report.Waited.Seconds()
 		if !he.RetryAt.IsZero() {
 			e.RetryAt = whole(he.RetryAt)
+			told := *he
+			told.RetryAt = time.Time{} // has a line, or a member, of its own
+			e.Message = strings.Replace(e.Message, he.Error(), told.Error(), 1)
 		}
 		return
 	}

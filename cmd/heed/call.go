@@ -12,20 +12,22 @@ import (
 	"time"
 
 	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/policy"
 )
 
 type callCmd struct {
 	Target []string `arg:"" name:"[METHOD] URL|endpoint/path" help:"What to call: a URL, or the name of an endpoint of heed.yaml and a path."`
 
-	Header   []string      `short:"H" sep:"none" placeholder:"NAME: VALUE" help:"A header to send; may be repeated."`
-	Data     string        `short:"d" placeholder:"TEXT|@FILE" help:"The body to send; @FILE reads a file, @- standard input. Makes POST the default method."`
-	Output   string        `short:"o" placeholder:"FILE" help:"Write the answer to FILE, which appears only when the answer is complete and good."`
-	Key      string        `placeholder:"KEY" help:"The idempotency key of a write."`
-	Budget   time.Duration `help:"How long the call may take, waits included; shortens the budget of the endpoint (60s for a URL)."`
-	Once     bool          `help:"Send it once; do not retry."`
-	Config   string        `placeholder:"FILE" help:"The configuration (heed.yaml)."`
-	JSON     bool          `help:"Report the end of the call on stderr as one line of JSON, also when it went well."`
-	Progress string        `enum:"auto,always,never" default:"auto" help:"Tell on stderr what the call waits for: auto (when it is a terminal), always, never."`
+	Header   []string `short:"H" sep:"none" placeholder:"NAME: VALUE" help:"A header to send; may be repeated."`
+	Data     string   `short:"d" placeholder:"TEXT|@FILE" help:"The body to send; @FILE reads a file, @- standard input. Makes POST the default method."`
+	Method   string   `short:"X" placeholder:"METHOD" help:"The method, for those who are used to curl; the same as the word before the URL."`
+	Output   string   `short:"o" placeholder:"FILE" help:"Write the answer to FILE, which appears only when the answer is complete and good: it is kept apart and checked first, as with verify: full."`
+	Key      string   `placeholder:"KEY" help:"The idempotency key of a write, which may then be repeated. Sent as Idempotency-Key unless heed.yaml has another name; only for APIs that honour it."`
+	Budget   budget   `placeholder:"DURATION" help:"How long the call may take, waits included; 5m, 90s or a number of seconds; shortens the budget of the endpoint (60s for a URL)."`
+	Once     bool     `help:"Send it once; do not retry."`
+	Config   string   `placeholder:"FILE" help:"The configuration (heed.yaml)."`
+	JSON     bool     `help:"Report the end of the call on stderr as one line of JSON, also when it went well."`
+	Progress string   `enum:"auto,always,never" default:"auto" help:"Tell on stderr what the call waits for: auto (when it is a terminal), always, never."`
 }
 
 // Help is what heed call --help says beside the flags.
@@ -55,9 +57,7 @@ func (c *callCmd) Run(sh *shell) error {
 		return usage(err)
 	}
 	defer to.close()
-	if c.Budget > 0 && to.endpoint == "" {
-		to.transport.Policy.Retry.Budget = c.Budget
-	}
+	c.adapt(to)
 	r, err := c.request(sh, method, to.url)
 	if err != nil {
 		return usage(err)
@@ -65,11 +65,29 @@ func (c *callCmd) Run(sh *shell) error {
 	if r.Body != nil {
 		defer r.Body.Close()
 	}
+	out, err := openOutput(c.Output, sh.out)
+	if err != nil {
+		return usage(err)
+	}
 	resp, err := to.transport.RoundTrip(r)
 	if err == nil {
-		err = c.deliver(sh, resp, w)
+		err = deliver(resp, out, w)
 	}
-	return c.report(sh, resp, err, w)
+	return c.report(sh, resp, errors.Join(err, out.drop()), w)
+}
+
+// adapt puts what the command line asks for into the policy of the call.
+func (c *callCmd) adapt(to *target) {
+	p := &to.transport.Policy
+	if c.Budget > 0 && to.endpoint == "" {
+		p.Retry.Budget = time.Duration(c.Budget)
+	}
+	if c.Output != "" {
+		p.Verify.Mode = policy.VerifyFull
+	}
+	if c.Key != "" && p.Key.Header == "" {
+		p.Key.Header = "Idempotency-Key" // draft-ietf-httpapi-idempotency-key-header
+	}
 }
 
 // target tells method and place apart.
@@ -78,10 +96,16 @@ func (c *callCmd) target() (method, where string, err error) {
 	if c.Data != "" {
 		method = http.MethodPost
 	}
+	if c.Method != "" {
+		method = strings.ToUpper(c.Method)
+	}
 	switch len(c.Target) {
 	case 1:
 		return method, c.Target[0], nil
 	case 2:
+		if c.Method != "" {
+			return "", "", errors.New("the method is given twice; write it before the URL or with -X")
+		}
 		return strings.ToUpper(c.Target[0]), c.Target[1], nil
 	}
 	return "", "", fmt.Errorf("call takes [METHOD] URL|endpoint/path, not %d words", len(c.Target))
@@ -89,7 +113,7 @@ func (c *callCmd) target() (method, where string, err error) {
 
 // request builds the one request of the call.
 func (c *callCmd) request(sh *shell, method string, u *url.URL) (*http.Request, error) {
-	ctx := heed.WithCall(sh.ctx, heed.Call{Budget: c.Budget, Key: c.Key, RetryOff: c.Once})
+	ctx := heed.WithCall(sh.ctx, heed.Call{Budget: time.Duration(c.Budget), Key: c.Key, RetryOff: c.Once})
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
 	if err != nil {
 		return nil, errors.New("the method or the URL cannot be sent")

@@ -29,7 +29,7 @@ const exitHelp = `Exit codes:
     69  outage: transient failure, overload, breaker open, no connection
     74  unknown: a write was sent, and nobody knows whether it took effect
     75  try again later: throttled, or deferred
-    76  permanent: repeating cannot help
+    76  permanent: repeating cannot help; also a redirect (not followed) and a host name that does not exist
     77  the credential was not accepted, or could not be had
    130  interrupted
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -66,15 +67,26 @@ func run(ctx context.Context, args, env []string, in io.Reader, out, errw io.Wri
 		sh.say("heed: %v", err)
 		return exitFailure
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	k, err := parser.Parse(args)
+	k, err := parser.Parse(spelled(args))
 	if err != nil {
 		sh.say("heed: %v; see heed --help", err)
 		return exitUsage
 	}
 	return sh.end(k.Run(sh))
+}
+
+// spelled puts what people try first into the words of the command line: heed,
+// heed help, heed help COMMAND, heed --version.
+func spelled(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case args[0] == "--version":
+		return append([]string{"version"}, args[1:]...)
+	}
+	return args
 }
 
 // end tells err, if any, and returns the exit code for it.

@@ -86,6 +86,37 @@ func api() http.Handler {
 		w.Header().Set("Content-Length", "100")
 		fmt.Fprint(w, "only this")
 	})
+	mux.HandleFunc("/half/{kind}", func(w http.ResponseWriter, r *http.Request) { // whole by HTTP, and yet cut
+		w.Header().Set("Content-Type", "application/"+r.PathValue("kind"))
+		fmt.Fprint(w, map[string]string{"json": `{"items": [1, 2`, "xml": `<items><item>1</it`}[r.PathValue("kind")])
+	})
+	mux.HandleFunc("/moved", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "https://new.example.com/v2/4711?token=canary")
+		w.WriteHeader(http.StatusFound)
+	})
+	mux.HandleFunc("/unended", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, "no end of line")
+	})
+	mux.HandleFunc("/chatty", func(w http.ResponseWriter, r *http.Request) {
+		if asked[r.URL.Path]++; asked[r.URL.Path] > 1 {
+			return
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+		fmt.Fprint(conn, "canary that nobody asked for")
+	})
+	mux.HandleFunc("/keyed", func(w http.ResponseWriter, r *http.Request) {
+		if asked[r.URL.Path]++; asked[r.URL.Path] == 1 {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprintf(w, "key %s\n", r.Header.Get("Idempotency-Key"))
+	})
 	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s %s\n", r.Method, r.URL.RequestURI(), r.Header.Get("X-Told"))
 		_, _ = fmt.Fprintf(w, "%d bytes\n", r.ContentLength)

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -48,7 +50,7 @@ func (sh *shell) demo() (*config.Config, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	srv := &http.Server{Handler: sim.Demo(), ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: sim.Demo(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

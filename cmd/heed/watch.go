@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ type watch struct {
 	sh    *shell
 	tell  bool
 	bytes int64
+	last  byte // of the body
 
 	mu    sync.Mutex
 	again time.Time
@@ -87,7 +89,9 @@ func (w *watch) endLine() {
 // Write counts what has arrived, and shows the count once a second for bodies
 // that take longer than that.
 func (w *watch) Write(p []byte) (int, error) {
-	w.bytes += int64(len(p))
+	if w.bytes += int64(len(p)); len(p) > 0 {
+		w.last = p[len(p)-1]
+	}
 	if !w.tell {
 		return len(p), nil
 	}
@@ -113,6 +117,29 @@ func (w *watch) retryAt() *time.Time {
 		return nil
 	}
 	return whole(w.again)
+}
+
+// newline begins a new line where the body has just gone to the same terminal
+// or file without ending its own. The body on stdout stays as it came.
+func (w *watch) newline() {
+	if w.bytes > 0 && w.last != '\n' && same(w.sh.out, w.sh.err) {
+		fmt.Fprintln(w.sh.err)
+	}
+}
+
+// same tells whether two streams end up in the same place.
+func same(a, b io.Writer) bool {
+	fa, ok := a.(*os.File)
+	fb, also := b.(*os.File)
+	if !ok || !also {
+		return false
+	}
+	ia, err := fa.Stat()
+	if err != nil {
+		return false
+	}
+	ib, err := fb.Stat()
+	return err == nil && os.SameFile(ia, ib)
 }
 
 // close ends the line of the count.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"net"
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -29,13 +32,22 @@ type target struct {
 
 // endpoint finds where endpoint/path leads by the configuration.
 func (sh *shell) endpoint(where, file string, observe func(heed.Event)) (*target, error) {
+	name, path := strings.TrimPrefix(where, "/"), ""
+	if i := strings.IndexAny(name, "/?"); i >= 0 {
+		name, path = name[:i], name[i:]
+	}
+	if scheme := schemeOf(name); scheme != "" {
+		host := name[strings.LastIndexByte(name, '@')+1:]
+		return nil, fmt.Errorf("%s is no endpoint; for a URL write the scheme too: %s://%s/…", host, scheme, host)
+	}
 	cfg, stop, err := sh.settings(file)
 	if err != nil {
 		return nil, err
 	}
-	name, path := strings.TrimPrefix(where, "/"), ""
-	if i := strings.IndexAny(name, "/?"); i >= 0 {
-		name, path = name[:i], name[i:]
+	if cfg.File == "" && name != cfg.Endpoints[0].Name {
+		stop()
+		return nil, fmt.Errorf("there is no %s here that could have an endpoint %q; name the file with --config FILE, "+
+			"write one with heed init, or give a whole URL (https://…)", defaultFile, name)
 	}
 	e, err := app.Open(cfg, name, sh.options(), observe)
 	if err != nil {
@@ -49,4 +61,21 @@ func (sh *shell) endpoint(where, file string, observe func(heed.Event)) (*target
 		return nil, err
 	}
 	return &target{endpoint: name, url: u, transport: e.Transport, close: end}, nil
+}
+
+// schemeOf is the likely scheme where name is a host, which no endpoint can be
+// called; else empty.
+func schemeOf(name string) string {
+	host := name[strings.LastIndexByte(name, '@')+1:]
+	if !strings.ContainsAny(host, ".:") && host != "localhost" {
+		return ""
+	}
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if host == "localhost" || err == nil && !ip.IsGlobalUnicast() || err == nil && ip.IsPrivate() {
+		return "http"
+	}
+	return "https"
 }
