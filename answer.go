@@ -1,6 +1,7 @@
 package heed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,10 +40,10 @@ func (o *op) verify() {
 	o.armIdle()
 	body := newSpool(idleReader{o.resp.Body, o})
 	body.limit = o.p.Verify.SpoolLimit
-	err := body.fill()
+	err := body.fill(nil)
 	o.resp.Body.Close()
 	if err == nil {
-		o.verified, err = o.complete(body.reader())
+		o.verified, err = o.complete(body.reader(nil), body.size)
 	}
 	if err != nil {
 		body.Close()
@@ -50,7 +51,7 @@ func (o *op) verify() {
 		o.spoil(err)
 		return
 	}
-	o.resp.Body = &spooled{body.reader(), body}
+	o.resp.Body = &spooled{body.reader(nil), body}
 }
 
 // spoil says what an answer was whose body did not pass.
@@ -71,7 +72,7 @@ func (o *op) spoil(err error) {
 
 // complete checks a whole body. A part of a document, or a coding that is not
 // known here, cannot be checked.
-func (o *op) complete(body io.Reader) (known bool, err error) {
+func (o *op) complete(body io.Reader, size int64) (known bool, err error) {
 	if o.resp.StatusCode == http.StatusPartialContent {
 		return false, nil
 	}
@@ -79,7 +80,32 @@ func (o *op) complete(body io.Reader) (known bool, err error) {
 	if !known {
 		return false, nil
 	}
-	return classify.Complete(o.resp.Header.Get("Content-Type"), text)
+	left := min(max(maxInflation*size, 1<<20), o.p.Verify.SpoolLimit)
+	return classify.Complete(o.resp.Header.Get("Content-Type"), &inflating{text, o, left})
+}
+
+// maxInflation is how many times its size on the wire a document may have.
+const maxInflation = 100
+
+// inflating bounds what checking a body may cost.
+type inflating struct {
+	io.Reader
+	o    *op
+	left int64
+}
+
+func (r *inflating) Read(p []byte) (int, error) {
+	if err := r.o.in.Context().Err(); err != nil {
+		return 0, err
+	}
+	if d := r.o.Deadline; !d.IsZero() && !r.o.clock().Before(d) {
+		return 0, context.DeadlineExceeded
+	}
+	n, err := r.Reader.Read(p)
+	if r.left -= int64(n); r.left < 0 {
+		return n, errTooLarge
+	}
+	return n, err
 }
 
 // spooled is a verified answer.
@@ -104,11 +130,17 @@ func (r idleReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// armIdle starts watching for silence in the body.
+// armIdle starts watching for silence in the body. Until the answer is handed
+// over the budget goes on as well.
 func (o *op) armIdle() {
-	if o.p.Timeouts.Attempt == 0 {
-		o.ctx.armIdle(o.endedAt, o.p.Timeouts.Idle)
+	if o.p.Timeouts.Attempt != 0 {
+		return
 	}
+	limit := o.ownDeadline()
+	if o.done {
+		limit = time.Time{}
+	}
+	o.ctx.armIdle(o.endedAt, o.p.Timeouts.Idle, limit)
 }
 
 // deliver ends the call with what there is.

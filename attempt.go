@@ -64,12 +64,20 @@ func (o *op) unsent() {
 	o.observe(classify.Verdict{}, classify.Canceled, false)
 }
 
+// ownDeadline is the end of the budget. A deadline of the caller's context is
+// left to that: who ended the call must be told. Zero: there is no other.
+func (o *op) ownDeadline() time.Time {
+	if parent, _ := o.in.Context().Deadline(); o.Deadline.Equal(parent) {
+		return time.Time{}
+	}
+	return o.Deadline
+}
+
 // attemptTime is how long this attempt may take until the head of its answer.
-// A deadline of the caller's context is left to that: who ended it must be told.
 func (o *op) attemptTime() time.Duration {
 	d := o.p.Timeouts.Attempt
-	if parent, _ := o.in.Context().Deadline(); !o.Deadline.IsZero() && !o.Deadline.Equal(parent) {
-		if left := o.Deadline.Sub(o.sentAt); d == 0 || left < d {
+	if end := o.ownDeadline(); !end.IsZero() {
+		if left := end.Sub(o.sentAt); d == 0 || left < d {
 			d = max(left, 1)
 		}
 	}
@@ -80,9 +88,9 @@ func (o *op) attemptTime() time.Duration {
 // copied only when something is put into it.
 func (o *op) request() (*http.Request, error) {
 	out := o.in.WithContext(o.ctx)
-	writes := o.Method == http.MethodPost || o.Method == http.MethodPatch
+	once := !o.Keyed && !idempotent(o.Method)
 	own := o.key != "" || o.past || o.t.Token != nil || o.p.Retry.Announce
-	if own || writes && !o.Keyed && hasKey(o.in.Header) {
+	if own || once && hasKey(o.in.Header) {
 		out.Header = o.in.Header.Clone()
 		if out.Header == nil {
 			out.Header = http.Header{}
@@ -91,10 +99,13 @@ func (o *op) request() (*http.Request, error) {
 	if own {
 		o.decorate(out)
 	}
-	if writes && !o.Keyed {
+	if err := o.attach(out); err != nil {
+		return nil, err
+	}
+	if once {
 		forbidResend(out)
 	}
-	return out, o.attach(out)
+	return out, nil
 }
 
 // decorate puts key, credential and cache directive onto out.
@@ -124,8 +135,9 @@ func (o *op) decorate(out *http.Request) {
 func (o *op) attach(out *http.Request) error {
 	switch {
 	case o.body != nil:
-		out.Body = o.body.reader()
-		out.GetBody = o.body.again // for what HTTP/2 refused unread, and net/http repeats itself
+		end := o.ctx.Done()
+		out.Body = o.body.reader(end)
+		out.GetBody = func() (io.ReadCloser, error) { return o.body.again(end) } // for what HTTP/2 refused unread, and net/http repeats itself
 	case o.Attempts > 1 && o.in.Body != nil && o.in.GetBody != nil:
 		b, err := o.in.GetBody()
 		if err != nil {
@@ -140,10 +152,25 @@ func hasKey(h http.Header) bool {
 	return len(h["Idempotency-Key"]) > 0 || len(h["X-Idempotency-Key"]) > 0
 }
 
-// forbidResend keeps net/http from repeating a write on its own. It does so
-// for a request with one of these headers; written in lower case they mean the
-// same to the server and nothing to net/http.
+// idempotent tells whether a method may be repeated without a key (RFC 9110 §9.2.2).
+func idempotent(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return false
+}
+
+// forbidResend keeps net/http from repeating a write on its own. Over HTTP/1 it
+// does so for a request with one of these headers; written in lower case they
+// mean the same to the server and nothing to net/http. Over HTTP/2 it does so
+// after a PROTOCOL_ERROR too, which proves nothing, unless the request has a
+// body that it cannot get again.
 func forbidResend(out *http.Request) {
+	out.GetBody = nil
+	if out.Body == nil || out.Body == http.NoBody {
+		out.Body = io.NopCloser(noBody{})
+	}
 	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
 		if v, ok := out.Header[name]; ok {
 			delete(out.Header, name)
@@ -151,6 +178,11 @@ func forbidResend(out *http.Request) {
 		}
 	}
 }
+
+// noBody is an empty body that net/http does not know to be one.
+type noBody struct{}
+
+func (noBody) Read([]byte) (int, error) { return 0, io.EOF }
 
 // understand says what the attempt meant, and what the server said about time.
 func (o *op) understand() {

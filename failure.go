@@ -42,7 +42,7 @@ func failureOf(err error, o *op) classify.Failure {
 	if f := tlsFailure(err); f != classify.NoFailure {
 		return f
 	}
-	if s, ok := errors.AsType[streamError](err); ok && s.Code == refusedStream {
+	if s, ok := errors.AsType[streamError](err); ok && s.Code == refusedStream || refusedUnread(err) {
 		return classify.Unwritten
 	}
 	timeout := isTimeout(err) || o.ctx.late()
@@ -62,6 +62,16 @@ func failureOf(err error, o *op) classify.Failure {
 		return classify.ResetBeforeHeader
 	}
 	return classify.OtherFailure
+}
+
+// refusedUnread tells that HTTP/2 refused the request unread, where net/http
+// would have repeated it itself had it not been forbidden to. It then says so
+// in a text and in nothing else, the one place where heed reads an error's
+// text. Should it change, a write is not repeated that could have been.
+// PROTOCOL_ERROR, which net/http repeats too, proves nothing.
+func refusedUnread(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "http2: Transport: cannot retry err [") && !strings.Contains(text, "PROTOCOL_ERROR")
 }
 
 // traced tells whether Base is one that reports its connections. One that does

@@ -188,12 +188,12 @@ func (o *op) hashKey() (string, error) {
 	var body io.Reader
 	switch {
 	case o.body != nil:
-		if err := o.body.fill(); errors.Is(err, errTooLarge) {
+		if err := o.body.fill(o.in.Context().Done()); errors.Is(err, errTooLarge) {
 			return "", fmt.Errorf("%w of a body to derive an idempotency key from: give one", err)
 		} else if err != nil {
 			return "", err
 		}
-		body = o.body.reader()
+		body = o.body.reader(o.in.Context().Done())
 	case o.in.GetBody != nil:
 		b, err := o.in.GetBody()
 		if err != nil {

@@ -20,45 +20,49 @@ var errSpoolClosed = errors.New("heed: the attempt that read this body has ended
 
 // spool keeps what has been read of a body while it streams, so that another
 // reader can begin at the start and go on where the first stopped. Only the
-// latest reader may read.
+// latest reader may read. The source is read by a goroutine of its own, one
+// piece at a time, so that a source that stalls does not hold up whoever waits
+// for it longer than that one's attempt.
 type spool struct {
-	turn sync.Mutex // held while src is read, which may take long
-	src  io.ReadCloser
+	src   io.ReadCloser
+	limit int64
 
 	mu      sync.Mutex
-	srcErr  error // how src ended; io.EOF when whole
-	taken   int64 // read from src so far
+	reading chan struct{} // closed when the piece that is read is there; nil: none is read
+	piece   []byte        // the latest piece, once nothing is kept any more
+	srcErr  error         // how src ended; io.EOF when whole
+	taken   int64         // read from src so far
 	mem     []byte
 	file    *os.File
 	size    int64 // kept so far
-	limit   int64
-	lost    bool // more was read than is kept
+	lost    bool  // more was read than is kept
 	current *spoolReader
 	closed  bool
 }
 
 func newSpool(src io.ReadCloser) *spool { return &spool{src: src, limit: spoolLimit} }
 
-// spoolReader reads the body from its start.
+// spoolReader reads the body from its start, until end is closed.
 type spoolReader struct {
-	s  *spool
-	at int64
+	s   *spool
+	at  int64
+	end <-chan struct{}
 }
 
 // reader returns the body from its start; the reader before it ends.
-func (s *spool) reader() *spoolReader {
+func (s *spool) reader(end <-chan struct{}) *spoolReader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.current = &spoolReader{s: s}
+	s.current = &spoolReader{s: s, end: end}
 	return s.current
 }
 
 // again is reader for the HTTP stack, where there still is a whole body.
-func (s *spool) again() (io.ReadCloser, error) {
+func (s *spool) again(end <-chan struct{}) (io.ReadCloser, error) {
 	if !s.replayable() {
 		return nil, errors.New("heed: the body cannot be sent again")
 	}
-	return s.reader(), nil
+	return s.reader(end), nil
 }
 
 // replayable tells whether another reader would see the whole body.
@@ -70,51 +74,71 @@ func (s *spool) replayable() bool {
 
 // Read implements io.Reader.
 func (r *spoolReader) Read(p []byte) (int, error) {
-	if n, done, err := r.s.replay(r, p); done {
-		return n, err
+	for {
+		n, err, more := r.s.replay(r, p)
+		if more == nil {
+			return n, err
+		}
+		select {
+		case <-more:
+		case <-r.end:
+			return 0, errSpoolClosed
+		}
 	}
-	r.s.turn.Lock() // an ended attempt may still be reading
-	defer r.s.turn.Unlock()
-	if n, done, err := r.s.replay(r, p); done {
-		return n, err
-	}
-	n, err := r.s.src.Read(p)
-	return r.s.took(r, p[:n], err)
 }
 
-// replay serves r from what is kept; done is false when src must be read.
-func (s *spool) replay(r *spoolReader, p []byte) (n int, done bool, err error) {
+// replay serves r from what is there, or starts to read more.
+func (s *spool) replay(r *spoolReader, p []byte) (n int, err error, more <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	piece := s.taken - int64(len(s.piece)) // where it begins
 	switch {
 	case s.closed || s.current != r:
-		return 0, true, errSpoolClosed
+		return 0, errSpoolClosed, nil
 	case r.at < s.size:
 		n, err = s.kept(p, r.at)
-		r.at += int64(n)
-		return n, true, err
+	case r.at >= piece && r.at < s.taken:
+		n = copy(p, s.piece[r.at-piece:])
 	case r.at != s.taken:
-		return 0, true, errors.New("heed: the body is too large to be sent again")
+		err = errors.New("heed: the body is too large to be sent again")
 	case s.srcErr != nil:
-		return 0, true, s.srcErr
+		err = s.srcErr
+	default:
+		return 0, nil, s.pump()
 	}
-	return 0, false, nil
+	r.at += int64(n)
+	return n, err, nil
 }
 
-// took notes what r read from src.
-func (s *spool) took(r *spoolReader, p []byte, err error) (int, error) {
+// pump reads the next piece, unless that is under way.
+func (s *spool) pump() <-chan struct{} {
+	if s.reading == nil {
+		s.reading = make(chan struct{})
+		go s.take(s.reading)
+	}
+	return s.reading
+}
+
+// pieces are what src is read into.
+var pieces = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+func (s *spool) take(done chan struct{}) {
+	buf := pieces.Get().(*[32 << 10]byte)
+	defer pieces.Put(buf)
+	n, err := s.src.Read(buf[:])
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.taken += int64(len(p))
+	s.taken += int64(n)
 	s.srcErr = err
+	s.piece = nil
 	if !s.closed {
-		s.keep(p)
+		s.keep(buf[:n])
 	}
-	if s.current != r {
-		return 0, errSpoolClosed
+	if s.lost && !s.closed {
+		s.piece = append([]byte(nil), buf[:n]...)
 	}
-	r.at += int64(len(p))
-	return len(p), err
+	s.reading = nil
+	close(done)
 }
 
 // kept reads from what is kept.
@@ -173,8 +197,8 @@ func (s *spool) drop() {
 }
 
 // fill reads the whole body, or as much as shows that it is too large to keep.
-func (s *spool) fill() error {
-	r, buf := s.reader(), make([]byte, 32<<10)
+func (s *spool) fill(end <-chan struct{}) error {
+	r, buf := s.reader(end), make([]byte, 32<<10)
 	for {
 		switch _, err := r.Read(buf); {
 		case s.dropped():
@@ -204,14 +228,20 @@ func (r *spoolReader) Close() error {
 }
 
 // Close releases the caller's body and what is kept of it. It does not wait
-// for a reader: closing the source is what ends one that is blocked.
+// for a piece that is being read: closing the source may end that, or may
+// itself have to wait for it.
 func (s *spool) Close() error {
 	s.mu.Lock()
-	was := s.closed
+	was, reading := s.closed, s.reading != nil
 	s.closed = true
 	s.drop()
+	s.piece = nil
 	s.mu.Unlock()
-	if was {
+	switch {
+	case was:
+		return nil
+	case reading:
+		go s.src.Close()
 		return nil
 	}
 	return s.src.Close()

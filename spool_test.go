@@ -35,13 +35,13 @@ func FuzzSpool(f *testing.F) {
 		text := bytes.Repeat(seed, min(int(repeat), (3<<20)/(len(seed)+1)))
 		s := newSpool(&choppy{r: bytes.NewReader(text), sizes: sizes})
 		defer s.Close()
-		first := s.reader()
+		first := s.reader(nil)
 		part := make([]byte, min(int(stop), len(text)))
 		if _, err := io.ReadFull(&choppy{r: first, sizes: sizes[len(sizes)/2:]}, part); err != nil || !bytes.Equal(part, text[:len(part)]) {
 			t.Fatalf("the first %d bytes: %v", len(part), err)
 		}
 		for range 2 {
-			got, err := io.ReadAll(&choppy{r: s.reader(), sizes: sizes})
+			got, err := io.ReadAll(&choppy{r: s.reader(nil), sizes: sizes})
 			if err != nil || !bytes.Equal(got, text) {
 				t.Fatalf("got %d bytes, want %d (%v)", len(got), len(text), err)
 			}
@@ -56,14 +56,14 @@ func TestABodyBeyondTheLimitGoesThroughAndIsNotReplayable(t *testing.T) {
 	text := bytes.Repeat([]byte("0123456789"), 1000)
 	s := newSpool(io.NopCloser(bytes.NewReader(text)))
 	s.limit = 5000
-	got, err := io.ReadAll(s.reader())
+	got, err := io.ReadAll(s.reader(nil))
 	if err != nil || !bytes.Equal(got, text) {
 		t.Errorf("the reader got %d bytes, %v", len(got), err)
 	}
 	if s.replayable() {
 		t.Error("it says that it can be sent again")
 	}
-	if n, err := s.reader().Read(make([]byte, 10)); n != 0 || err == nil || err == io.EOF {
+	if n, err := s.reader(nil).Read(make([]byte, 10)); n != 0 || err == nil || err == io.EOF {
 		t.Errorf("another reader got %d bytes, %v; want an error, never an empty body", n, err)
 	}
 }
@@ -72,7 +72,7 @@ func TestFillStopsAtTheLimit(t *testing.T) {
 	src := bytes.NewReader(make([]byte, 10<<20))
 	s := newSpool(io.NopCloser(src))
 	s.limit = 1000
-	if err := s.fill(); !errors.Is(err, errTooLarge) || src.Len() < 9<<20 {
+	if err := s.fill(nil); !errors.Is(err, errTooLarge) || src.Len() < 9<<20 {
 		t.Errorf("got %v with %d bytes unread", err, src.Len())
 	}
 }

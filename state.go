@@ -49,8 +49,12 @@ type gate struct {
 	used     atomic.Int64 // when it was last used, Unix seconds
 }
 
-// maxGates is how many quota keys are remembered before idle ones are dropped.
-const maxGates = 1024
+// maxGates is how many quota keys are remembered before idle ones are dropped,
+// and maxShut before even those are that hold somebody back.
+const (
+	maxGates = 1024
+	maxShut  = 16 * maxGates
+)
 
 func (t *Transport) init() *state {
 	t.once.Do(func() {
@@ -162,6 +166,9 @@ func (s *state) dropIdle(now time.Time) {
 		return cmp.Compare(a.used, b.used)
 	})
 	for _, g := range list[:min(len(list), maxGates/4)] {
+		if g.shut && len(s.gates) < maxShut {
+			return // who forgets a shut gate sends too early
+		}
 		delete(s.gates, g.key)
 	}
 }

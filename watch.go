@@ -62,19 +62,41 @@ func (c *attemptContext) begin(o *op, now time.Time, d time.Duration) {
 	w.set(c, now, d, 0)
 }
 
-func (o *op) gotConn(httptrace.GotConnInfo) { o.conns.Add(1) }
+// maxSends is how often the HTTP stack may send one attempt: net/http repeats
+// what HTTP/2 refused, without a pause and past every gate.
+const maxSends = 3
+
+func (o *op) gotConn(httptrace.GotConnInfo) {
+	if o.conns.Add(1) > maxSends {
+		o.ctx.abort()
+	}
+}
 
 // arm ends the attempt d after now. 0: never.
 func (c *attemptContext) arm(now time.Time, d time.Duration) { c.set(now, d, 0) }
 
 // armIdle ends the attempt when one read of its body takes longer than d, and
-// at the latest after twice d.
-func (c *attemptContext) armIdle(now time.Time, d time.Duration) { c.set(now, d, d) }
+// at the latest after twice d; and at limit in any case, unless that is zero.
+func (c *attemptContext) armIdle(now time.Time, d time.Duration, limit time.Time) {
+	c.set(now, d, d)
+	if !c.over && !limit.IsZero() {
+		c.watch.bound(limit)
+	}
+}
 
 func (c *attemptContext) set(now time.Time, d, idle time.Duration) {
 	if !c.over {
 		c.watch.set(c, now, d, idle)
 	}
+}
+
+// abort ends the attempt now, as if its time were up.
+func (c *attemptContext) abort() {
+	if c.cancel != nil {
+		c.cancel(errAttemptTime)
+		return
+	}
+	c.watch.expire(c)
 }
 
 // end ends the attempt: nothing of it may go on. nil: none has begun.
@@ -176,6 +198,7 @@ type watch struct {
 	fires time.Time       // when the timer goes off; zero: it does not run
 	fired bool
 	idle  time.Duration // 0: the attempt ends when it is due
+	limit time.Time     // with idle: it ends then in any case; zero: never
 	seen  uint32        // reads of the body when it was set
 	funcs map[*func()]struct{}
 }
@@ -190,9 +213,19 @@ func newWatch() *watch {
 func (w *watch) set(c *attemptContext, now time.Time, d, idle time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ctx, w.idle, w.seen, w.due = c, idle, c.op.reads.Load(), time.Time{}
+	w.ctx, w.idle, w.seen, w.due, w.limit = c, idle, c.op.reads.Load(), time.Time{}, time.Time{}
 	if d > 0 {
 		w.due = now.Add(d)
+		w.run()
+	}
+}
+
+func (w *watch) bound(limit time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limit = limit
+	if w.due.IsZero() || limit.Before(w.due) {
+		w.due = limit
 		w.run()
 	}
 }
@@ -215,14 +248,33 @@ func (w *watch) fire() {
 		return
 	}
 	now, reads := time.Now(), w.ctx.op.reads.Load()
-	if !now.Before(w.due) && w.idle > 0 && (reads%2 == 0 || reads != w.seen) {
+	over := !w.limit.IsZero() && !now.Before(w.limit)
+	if !now.Before(w.due) && w.idle > 0 && !over && (reads%2 == 0 || reads != w.seen) {
 		w.seen, w.due = reads, now.Add(w.idle)
+		if !w.limit.IsZero() && w.limit.Before(w.due) {
+			w.due = w.limit
+		}
 	}
 	if now.Before(w.due) {
 		w.run()
 		w.mu.Unlock()
 		return
 	}
+	w.goOff()
+}
+
+// expire ends the attempt of c, if it still is the watch's.
+func (w *watch) expire(c *attemptContext) {
+	w.mu.Lock()
+	if w.ctx != c || w.fired {
+		w.mu.Unlock()
+		return
+	}
+	w.goOff()
+}
+
+// goOff ends the attempt. It is called with the lock held and gives it back.
+func (w *watch) goOff() {
 	w.fired = true
 	funcs, cancel := w.funcs, w.ctx.cancel
 	w.funcs = nil

@@ -223,10 +223,15 @@ func (g *Gate) throttled(now time.Time, r *Result) {
 	g.pace.resume(g.hold.until, saved)
 }
 
+// longest is for how long one answer may close a key. The call that got it
+// ends with the instant it was told; the others ask again after a day, so that
+// one absurd value does not shut a key for years.
+const longest = 24 * time.Hour
+
 // clamp bounds how long the hints of r close the key: a policy that clamps for
 // a call also clamps for the others.
 func (g *Gate) clamp(r *Result) {
-	top := policy.Unlimited / 4 // what a time can still be moved by
+	top := longest
 	if g.p.Retry.OverCeiling == policy.Clamp {
 		top = min(top, g.p.Retry.Ceiling)
 	}
