@@ -21,7 +21,7 @@ type callCmd struct {
 	Header   []string `short:"H" sep:"none" placeholder:"NAME: VALUE" help:"A header to send; may be repeated."`
 	Data     string   `short:"d" placeholder:"TEXT|@FILE" help:"The body to send; @FILE reads a file, @- standard input. Makes POST the default method."`
 	Method   string   `short:"X" placeholder:"METHOD" help:"The method, for those who are used to curl; the same as the word before the URL."`
-	Output   string   `short:"o" placeholder:"FILE" help:"Write the answer to FILE, which appears only when the answer is complete and good: it is kept apart and checked first, as with verify: full."`
+	Output   string   `short:"o" placeholder:"FILE" help:"Write the answer to FILE, which appears only when the answer is complete and good: it is kept apart and checked first, as with verify: full (up to 1 GiB, or verify.spool_limit of the endpoint)."`
 	Key      string   `placeholder:"KEY" help:"The idempotency key of a write, which may then be repeated. Sent as Idempotency-Key unless heed.yaml has another name; only for APIs that honour it."`
 	Budget   budget   `placeholder:"DURATION" help:"How long the call may take, waits included; 5m, 90s or a number of seconds; shortens the budget of the endpoint (60s for a URL)."`
 	Once     bool     `help:"Send it once; do not retry."`

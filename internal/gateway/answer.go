@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -26,9 +27,7 @@ func (x *exchange) deliver(resp *http.Response) {
 	rep, known := heed.ReportOf(resp)
 	h := x.w.Header()
 	takeOver(h, resp.Header)
-	if x.route.RewriteLinks {
-		x.route.relink(h, resp.Request.URL, x.self())
-	}
+	x.route.links(h, resp.Request.URL, x.self())
 	if known {
 		tell(h, &rep)
 		x.route.quote(h, &rep)
@@ -42,6 +41,9 @@ func (x *exchange) deliver(resp *http.Response) {
 		}
 	}
 	announced := announce(h, resp.Trailer)
+	if x.body != nil && !x.body.whole.Load() {
+		x.early()
+	}
 	x.wrote = true
 	x.w.WriteHeader(resp.StatusCode)
 	x.stream(resp)
@@ -66,9 +68,25 @@ func (x *exchange) self() string {
 func takeOver(to, from http.Header) {
 	dropNamed(from)
 	for k, v := range from {
-		if !hopByHop(k) && !strings.HasPrefix(k, "Heed-") {
+		if theirs(k) {
 			to[k] = v
 		}
+	}
+}
+
+// theirs tells whether a field is for an upstream to set.
+func theirs(k string) bool { return !hopByHop(k) && !strings.HasPrefix(k, "Heed-") }
+
+// trailing tells whether a field may follow the body of an answer: framing may
+// not (RFC 9110 §6.5.1).
+func trailing(k string) bool { return theirs(k) && k != "Content-Length" }
+
+// early prepares for an answer before the end of the upload, which both go on.
+// By itself net/http would read the rest before it writes, in competition with
+// who sends it on. Afterwards nobody knows where a next request would begin.
+func (x *exchange) early() {
+	if http.NewResponseController(x.w).EnableFullDuplex() == nil {
+		x.w.Header()["Connection"] = []string{"close"}
 	}
 }
 
@@ -115,12 +133,14 @@ func (rt *route) quote(h http.Header, rep *heed.Report) {
 
 // announce names the trailers that are to come; it returns how many.
 func announce(h http.Header, trailer http.Header) int {
-	if len(trailer) == 0 {
-		return 0
-	}
-	names := make([]string, 0, len(trailer))
+	var names []string
 	for k := range trailer {
-		names = append(names, k)
+		if trailing(k) {
+			names = append(names, k)
+		}
+	}
+	if len(names) == 0 {
+		return 0
 	}
 	h["Trailer"] = []string{strings.Join(names, ", ")}
 	delete(h, "Content-Length") // HTTP/1.1 has trailers after chunks only (RFC 9112 §7.1.2)
@@ -129,6 +149,8 @@ func announce(h http.Header, trailer http.Header) int {
 
 // trail sends the trailers, also those that nobody announced.
 func (x *exchange) trail(trailer http.Header, announced int) {
+	maps.DeleteFunc(trailer, func(k string, _ []string) bool { return !trailing(k) })
+	x.route.scrub(trailer)
 	x.flush() // a short answer would else get a length, and no trailers
 	h := x.w.Header()
 	for k, v := range trailer {
@@ -150,10 +172,17 @@ func live(resp *http.Response) (at, head bool) {
 
 const eventStream = "text/event-stream"
 
-// stream copies the body. An answer that ends early must not look complete,
+// smallAnswer is what net/http buffers until the handler has ended: writing it
+// cannot block.
+const smallAnswer = 2 << 10
+
+// stream copies the body. A caller that does not take it for as long as the
+// policy lets an upstream be silent is cut off: it holds a place that others
+// wait for. net/http lifts the deadline after the answer. An answer that ends early must not look complete,
 // so the connection is cut.
 func (x *exchange) stream(resp *http.Response) {
 	each, head := live(resp)
+	x.still = patience{set: http.NewResponseController(x.w).SetWriteDeadline, idle: x.route.idle}
 	if head {
 		x.flush()
 	}
@@ -165,6 +194,9 @@ func (x *exchange) stream(resp *http.Response) {
 		if n > 0 {
 			if sent += int64(n); limit > 0 && sent > limit {
 				x.cut()
+			}
+			if each || sent > smallAnswer {
+				x.still.renew()
 			}
 			if _, werr := x.w.Write(buf[:n]); werr != nil {
 				panic(http.ErrAbortHandler)
@@ -191,6 +223,7 @@ func (x *exchange) cut() {
 }
 
 func (x *exchange) flush() {
+	x.still.renew()
 	if f, ok := x.w.(http.Flusher); ok {
 		f.Flush()
 	}

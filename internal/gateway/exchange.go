@@ -13,7 +13,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/heedproject/heed"
@@ -27,8 +26,9 @@ type exchange struct {
 	r     *http.Request
 	route *route
 	asked asked
-	body  *upload // nil: no body
-	wrote bool    // the head of the answer is on its way
+	body  *upload  // nil: no body
+	still patience // with a caller that does not take its answer
+	wrote bool     // the head of the answer is on its way
 }
 
 // serve is the road of a request through the gateway.
@@ -161,42 +161,14 @@ func (x *exchange) outgoing(u *url.URL) (*http.Request, *refusal) {
 	x.route.outgoing(x.r.Header)
 	out := x.r.WithContext(heed.WithCall(x.r.Context(), x.asked.Call))
 	out.URL, out.Host, out.RequestURI = u, "", ""
-	out.Close, out.TransferEncoding, out.Pattern = false, nil, ""
+	out.Close, out.TransferEncoding, out.Trailer, out.Pattern = false, nil, nil, ""
 	out.Form, out.PostForm, out.MultipartForm = nil, nil, nil
 	if x.r.Body != nil && x.r.Body != http.NoBody {
-		x.body = &upload{from: x.r.Body, left: x.table.Bounds.BodyBytes}
+		x.body = newUpload(x)
 		out.Body = x.body
 	}
 	return out, nil
 }
-
-// upload is the body of a request. It bounds what is read of it and remembers
-// when reading failed: that is the caller's doing, not the upstream's.
-type upload struct {
-	from   io.ReadCloser
-	left   int64
-	failed atomic.Bool
-	large  atomic.Bool
-}
-
-var errBodyTooLarge = errors.New("the request body is larger than bounds.body")
-
-func (u *upload) Read(p []byte) (int, error) {
-	if u.left < 0 {
-		return 0, errBodyTooLarge
-	}
-	n, err := u.from.Read(p)
-	if u.left -= int64(n); u.left < 0 {
-		u.large.Store(true)
-		return 0, errBodyTooLarge
-	}
-	if err != nil && err != io.EOF {
-		u.failed.Store(true)
-	}
-	return n, err
-}
-
-func (u *upload) Close() error { return u.from.Close() }
 
 // maxHops is how many redirects are followed.
 const maxHops = 10
@@ -257,6 +229,9 @@ func (x *exchange) fail(err error) {
 	case x.body != nil && x.body.large.Load():
 		x.refuse(refuse(bodyTooLarge, ""))
 		return
+	case x.body != nil && x.body.stalled():
+		x.refuse(refuse(badBody, "The request body fell silent for longer than timeouts.idle"))
+		return
 	case gone(x.r.Context()):
 		panic(http.ErrAbortHandler) // nobody is there to read an answer
 	case x.body != nil && x.body.failed.Load():
@@ -270,6 +245,7 @@ func (x *exchange) fail(err error) {
 	}
 	r := refusalOf(e)
 	r.Endpoint = x.route.Name
+	x.advise(&r, e)
 	if b, ok := errors.AsType[*Blocked](err); ok && len(x.table.Clients) == 0 {
 		r.Detail = b.Error() // names addresses, which foreign clients need not know
 	}

@@ -11,7 +11,8 @@
 // A Gateway is made by New from Settings and serves until the process ends;
 // Swap puts other Settings in its place while calls in flight finish on those
 // they began with. What it does not do: it is no forward proxy (no CONNECT,
-// no absolute targets), it does not tunnel WebSockets, and it does not open
+// no absolute targets), it does not tunnel WebSockets, it does not send request
+// trailers on (they could carry what the head may not), and it does not open
 // listeners by itself: Listen does, and refuses an address that anybody could
 // reach without a token.
 package gateway
@@ -41,7 +42,7 @@ type Endpoint struct {
 	// ForceQuery sets request parameters, whatever the caller sent.
 	ForceQuery map[string]string
 	// SecretQuery names the parameter that carries the credential, which is
-	// taken out of rewritten links. Empty: none does.
+	// taken out of the links in the head of an answer. Empty: none does.
 	SecretQuery string
 }
 
@@ -120,6 +121,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t := g.enter()
 	defer g.leave(t)
 	x := exchange{g: g, table: t, w: w, r: r}
+	defer x.end()
 	defer x.rescue()
 	x.serve()
 }

@@ -6,6 +6,14 @@ import (
 	"strings"
 )
 
+// links mends the links in the head of an answer.
+func (rt *route) links(h http.Header, sent *url.URL, self string) {
+	rt.scrub(h)
+	if rt.RewriteLinks {
+		rt.relink(h, sent, self)
+	}
+}
+
 // relink turns the targets of Location and Link that lie on the endpoint into
 // targets that go through the gateway, so that paging does not bypass it. sent
 // is the URL that was asked for, against which relative targets resolve; self
@@ -37,9 +45,9 @@ func (rt *route) through(to string, sent *url.URL, self string) string {
 	b.WriteByte('/')
 	b.WriteString(rt.Name)
 	b.WriteString(strings.TrimPrefix(u.EscapedPath(), rt.base))
-	if q := rt.withoutSecret(u.RawQuery); q != "" {
+	if u.RawQuery != "" {
 		b.WriteByte('?')
-		b.WriteString(q)
+		b.WriteString(u.RawQuery)
 	}
 	if u.Fragment != "" {
 		b.WriteByte('#')
@@ -76,20 +84,68 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// withoutSecret drops the parameter that carries the credential: a provider
-// that repeats the query in its links would hand ours to the caller.
-func (rt *route) withoutSecret(raw string) string {
+// scrub takes the parameter that carries the credential out of the fields that
+// hold links, wherever they lead: a provider that repeats the query in them
+// would hand ours to the caller.
+func (rt *route) scrub(h http.Header) {
 	if rt.SecretQuery == "" {
-		return raw
+		return
 	}
-	var kept []string
-	for part := range strings.SplitSeq(raw, "&") {
-		key, _, _ := strings.Cut(part, "=")
-		if plain, err := url.QueryUnescape(key); err != nil || plain != rt.SecretQuery {
-			kept = append(kept, part)
+	for _, name := range [...]string{"Location", "Content-Location", "Link", "Refresh"} {
+		if lines := h[name]; len(lines) > 0 {
+			fresh := make([]string, len(lines))
+			for i, line := range lines {
+				fresh[i] = without(line, rt.SecretQuery)
+			}
+			h[name] = fresh
 		}
 	}
-	return strings.Join(kept, "&")
+}
+
+// without returns line without the parameters called name, however the links
+// in it are written. Parameters begin after ? & ; or #. Where one is dropped,
+// that mark stays if it begins a list which goes on.
+func without(line, name string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexAny(line, "?&;#")
+		if i < 0 {
+			b.WriteString(line)
+			return b.String()
+		}
+		b.WriteString(line[:i])
+		mark, rest := line[i:i+1], line[i+1:]
+		if html, ok := strings.CutPrefix(rest, "amp;"); ok && mark == "&" {
+			mark, rest = "&amp;", html
+		}
+		end := len(rest)
+		if j := strings.IndexAny(rest, "?&;#<>\"' \t"); j >= 0 {
+			end = j
+		}
+		if !called(rest[:end], name) {
+			b.WriteString(mark)
+			line = rest
+			continue
+		}
+		line = rest[end:]
+		if mark == "?" || mark == "#" {
+			after := strings.TrimPrefix(line, "&amp;")
+			if after == line {
+				after = strings.TrimLeft(line, "&;")
+			}
+			if after != line { // the next one takes its place
+				line = mark + after
+			}
+		}
+	}
+}
+
+// called tells whether a parameter has the name, in any case: some servers
+// repeat it in their own.
+func called(parameter, name string) bool {
+	key, _, _ := strings.Cut(parameter, "=")
+	plain, err := url.QueryUnescape(key)
+	return err == nil && strings.EqualFold(plain, name)
 }
 
 // mapLinks replaces the targets of a Link field (RFC 8288 §3): what stands in

@@ -11,10 +11,10 @@ import (
 func relinked(t *testing.T, name, value string) string {
 	t.Helper()
 	e := endpoint(t, "https://api.test/v1")
-	e.SecretQuery = "api_key"
+	e.SecretQuery, e.RewriteLinks = "api_key", true
 	sent, _ := url.Parse("https://api.test/v1/bibs?page=1")
 	h := http.Header{name: {value}}
-	newRoute(e).relink(h, sent, "http://127.0.0.1:8642")
+	newRoute(e).links(h, sent, "http://127.0.0.1:8642")
 	return h.Get(name)
 }
 

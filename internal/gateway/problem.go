@@ -70,9 +70,9 @@ var (
 // too long are those of a throttle; throttled is told from overloaded later.
 var ends = map[heed.Reason]kind{
 	heed.DeadlineExceeded: {"", 504, "http_response_timeout", "The budget of the call is used up",
-		"Give the call more time with Heed-Budget, or try again later."},
+		"Raise retry.budget of the endpoint, or a shorter Heed-Budget if the call brings one; or try again later."},
 	heed.QuotaWait: {"", 429, "proxy_internal_response", "The next permitted instant lies beyond the budget of the call",
-		"Try again after Retry-After, or give the call more time with Heed-Budget."},
+		"The API asked for a pause with Retry-After or a quota that is used up. Try again after Retry-After, or raise retry.budget of the endpoint, or a shorter Heed-Budget if the call brings one."},
 	heed.OverCeiling: {"", 429, "proxy_internal_response", "The upstream asks for a longer wait than the policy accepts",
 		"Try again after Retry-After, or raise retry.ceiling of the endpoint."},
 	heed.Deferred: {"", 503, "proxy_internal_response", "The call would have to wait for long",

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/heedproject/heed/policy"
 )
@@ -13,18 +14,19 @@ import (
 // route is an Endpoint in the form that requests are mapped with.
 type route struct {
 	*Endpoint
-	base   string      // escaped path of URL without its last slash
-	force  []parameter // of ForceQuery
-	keyed  bool        // the provider honours idempotency keys
-	keyMax int         // the longest it takes
-	full   bool        // answers are verified before they are delivered
+	base   string        // escaped path of URL without its last slash
+	force  []parameter   // of ForceQuery
+	keyed  bool          // the provider honours idempotency keys
+	keyMax int           // the longest it takes
+	full   bool          // answers are verified before they are delivered
+	idle   time.Duration // that a caller may stand still for
 }
 
 // parameter is one request parameter, name as written and both encoded.
 type parameter struct{ name, text string }
 
 func newRoute(e *Endpoint) *route {
-	rt := &route{Endpoint: e, base: strings.TrimSuffix(e.URL.EscapedPath(), "/")}
+	rt := &route{Endpoint: e, base: strings.TrimSuffix(e.URL.EscapedPath(), "/"), idle: policy.Policy{}.WithDefaults().Timeouts.Idle}
 	for k, v := range e.ForceQuery {
 		rt.force = append(rt.force, parameter{k, url.QueryEscape(k) + "=" + url.QueryEscape(v)})
 	}
@@ -32,6 +34,7 @@ func newRoute(e *Endpoint) *route {
 	if e.Transport != nil {
 		p := e.Transport.Policy.WithDefaults()
 		rt.keyed, rt.keyMax = p.Key.Header != "", p.Key.MaxLen
+		rt.idle = p.Timeouts.Idle
 		rt.full = p.Verify.Mode == policy.VerifyFull
 	}
 	return rt

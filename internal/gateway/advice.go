@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/policy"
+)
+
+// advise makes r tell, for an end by the clock, which bound it was, what came
+// before, and which setting moves it. Advice that cannot help is worse than
+// none: Heed-Budget only shortens what the endpoint grants.
+func (x *exchange) advise(r *refusal, e *heed.Error) {
+	b := x.bound()
+	switch {
+	case e.Reason == heed.DeadlineExceeded && x.tooEarly(e):
+		r.Title = "The call may not begin within its budget"
+		r.Detail = fmt.Sprintf("Heed-Not-Before is %s, which lies beyond %s. Nothing was sent. "+
+			"Send the call again after that instant, or %s.", instant(x.asked.NotBefore), b.what, b.remedy)
+	case e.Reason == heed.DeadlineExceeded:
+		r.Detail = fmt.Sprintf("It was %s. %s %s, or try again later.", b.what, history(e), capital(b.remedy))
+	case e.Reason == heed.QuotaWait:
+		until := ""
+		if !e.RetryAt.IsZero() {
+			until = " until " + instant(e.RetryAt)
+		}
+		r.Detail = fmt.Sprintf("The API asked for a pause%s (Retry-After, or a quota that is used up), which lies beyond %s. "+
+			"%s Try again after Retry-After, or %s.", until, b.what, history(e), b.remedy)
+	}
+}
+
+// bound is what limits the time of a call, and who can move it.
+type bound struct{ what, remedy string }
+
+func (x *exchange) bound() bound {
+	granted := x.route.Transport.Policy.WithDefaults().Retry.Budget
+	asked := x.asked.Budget
+	if asked <= 0 || asked >= granted {
+		return bound{"the budget of the endpoint, " + granted.String(), "raise retry.budget of the endpoint in heed.yaml (Heed-Budget cannot lengthen it)"}
+	}
+	name := "Heed-Budget"
+	if x.asked.preferred {
+		name = "Prefer: wait"
+	}
+	most := "as much as it needs"
+	if granted != policy.Unlimited {
+		most = "up to the " + granted.String() + " that the endpoint grants"
+	}
+	return bound{"the budget that the caller set with " + name + ", " + asked.String(), "give the call more time with " + name + ", " + most}
+}
+
+// tooEarly tells whether the call ended because it may not begin yet.
+func (x *exchange) tooEarly(e *heed.Error) bool {
+	return e.Report.Attempts == 0 && !x.asked.NotBefore.IsZero() && e.RetryAt.Equal(x.asked.NotBefore)
+}
+
+// history tells in a sentence what the call went through.
+func history(e *heed.Error) string {
+	s := "Nothing was sent"
+	if n := e.Report.Attempts; n > 0 {
+		s = fmt.Sprintf("Attempts: %d; the last one was %s", n, e.Class)
+		if e.Status != 0 {
+			s += fmt.Sprintf(", with status %d", e.Status)
+		}
+	}
+	if e.Report.Waited >= time.Millisecond && e.Report.WaitSource != policy.NoWait {
+		s += fmt.Sprintf("; it waited %s, the longest for %s", e.Report.Waited.Round(time.Millisecond), e.Report.WaitSource)
+	}
+	return s + "."
+}
+
+// instant is t in whole seconds, not before t.
+func instant(t time.Time) string {
+	return t.UTC().Add(time.Second - time.Nanosecond).Truncate(time.Second).Format(time.RFC3339)
+}
+
+func capital(s string) string { return string(s[0]-'a'+'A') + s[1:] }

@@ -1,0 +1,67 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/classify"
+	"github.com/heedproject/heed/policy"
+)
+
+// advised is what a call with this budget is told that ended as e.
+func advised(budget time.Duration, e *heed.Error) string {
+	x := &exchange{route: newRoute(&Endpoint{Name: "api", URL: &url.URL{}, Transport: &heed.Transport{}})}
+	x.asked.Budget = budget
+	r := refusalOf(e)
+	x.advise(&r, e)
+	return r.Detail
+}
+
+func wantText(t *testing.T, got string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %q, want it to contain %q", got, want)
+		}
+	}
+}
+
+var spent = heed.Error{Reason: heed.DeadlineExceeded, Class: classify.Truncated, Status: 200,
+	Report: heed.Report{Attempts: 3, Waited: 3 * time.Second, WaitSource: policy.WaitBackoff}}
+
+func TestCallerIsNotToldToLengthenTheBudgetOfTheEndpoint(t *testing.T) {
+	for _, asked := range []time.Duration{0, time.Minute, time.Hour} {
+		got := advised(asked, &spent)
+		wantText(t, got, "the budget of the endpoint, 1m0s", "Raise retry.budget of the endpoint")
+		if strings.Contains(got, "more time with Heed-Budget") {
+			t.Errorf("got %q, want no advice that cannot help", got)
+		}
+	}
+}
+
+func TestCallerIsToldToGiveMoreTimeWhereThatHelps(t *testing.T) {
+	wantText(t, advised(5*time.Second, &spent), "set with Heed-Budget, 5s", "more time with Heed-Budget, up to the 1m0s")
+}
+
+func TestDeadlineTellsTheLastAttemptAndWhatWasWaitedFor(t *testing.T) {
+	wantText(t, advised(0, &spent), "Attempts: 3; the last one was truncated, with status 200; it waited 3s, the longest for backoff.")
+}
+
+func TestQuotaWaitSaysThatTheAPIAskedForItAndUntilWhen(t *testing.T) {
+	got := advised(0, &heed.Error{Reason: heed.QuotaWait, RetryAt: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC)})
+	wantText(t, got, "The API asked for a pause until 2030-01-02T03:04:06Z (Retry-After,", "Nothing was sent.", "raise retry.budget")
+}
+
+func TestNotBeforeBeyondTheBudgetIsToldAsSuch(t *testing.T) {
+	r := upstream(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") }, nil)
+	p := wantProblem(t, r.get("/api/x", http.Header{"Heed-Not-Before": {"2100-01-02T03:04:05Z"}}), 504, "deadline-exceeded")
+	wantText(t, p.Title, "may not begin within its budget")
+	wantText(t, p.Detail, "Heed-Not-Before is 2100-01-02T03:04:05Z, which lies beyond the budget of the endpoint, 10s. Nothing was sent.")
+	if p.RetryAt == nil || p.RetryAt.Year() != 2100 {
+		t.Errorf("got retry_at %v, want the instant", p.RetryAt)
+	}
+}
