@@ -85,7 +85,7 @@ func trailing(k string) bool { return theirs(k) && k != "Content-Length" }
 // By itself net/http would read the rest before it writes, in competition with
 // who sends it on. Afterwards nobody knows where a next request would begin.
 func (x *exchange) early() {
-	if http.NewResponseController(x.w).EnableFullDuplex() == nil {
+	if x.r.ProtoMajor == 1 && http.NewResponseController(x.w).EnableFullDuplex() == nil {
 		x.w.Header()["Connection"] = []string{"close"}
 	}
 }
@@ -182,7 +182,6 @@ const smallAnswer = 2 << 10
 // so the connection is cut.
 func (x *exchange) stream(resp *http.Response) {
 	each, head := live(resp)
-	x.still = patience{set: http.NewResponseController(x.w).SetWriteDeadline, idle: x.route.idle}
 	if head {
 		x.flush()
 	}
@@ -196,7 +195,7 @@ func (x *exchange) stream(resp *http.Response) {
 				x.cut()
 			}
 			if each || sent > smallAnswer {
-				x.still.renew()
+				x.hurry()
 			}
 			if _, werr := x.w.Write(buf[:n]); werr != nil {
 				panic(http.ErrAbortHandler)
@@ -222,8 +221,16 @@ func (x *exchange) cut() {
 	panic(http.ErrAbortHandler)
 }
 
-func (x *exchange) flush() {
+// hurry gives the caller its time to take what is written next.
+func (x *exchange) hurry() {
+	if x.still.set == nil {
+		x.still = patience{set: http.NewResponseController(x.w).SetWriteDeadline, idle: x.route.idle}
+	}
 	x.still.renew()
+}
+
+func (x *exchange) flush() {
+	x.hurry()
 	if f, ok := x.w.(http.Flusher); ok {
 		f.Flush()
 	}

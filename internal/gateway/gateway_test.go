@@ -285,7 +285,7 @@ func TestUserAgentIsTheCallersOrNone(t *testing.T) {
 	}
 }
 
-func TestRequestTrailersAndAnswerTrailersCross(t *testing.T) {
+func TestAnswerTrailersCrossAndRequestTrailersDoNot(t *testing.T) {
 	var got http.Header
 	r := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -297,9 +297,9 @@ func TestRequestTrailersAndAnswerTrailersCross(t *testing.T) {
 	}, nil)
 	req := r.request("POST", "/api/x", "", nil)
 	req.Body, req.ContentLength = io.NopCloser(strings.NewReader("up")), -1
-	req.Trailer = http.Header{"X-Up": {"7"}}
+	req.Trailer = http.Header{"X-Up": {"7"}, "Authorization": {"Bearer evil"}, "Heed-Token": {"x"}}
 	a := r.do(req)
-	if got.Get("X-Up") != "7" {
+	if len(got) > 0 {
 		t.Errorf("the upstream got the trailers %v", got)
 	}
 	if a.Trailer.Get("X-Sum") != "42" || a.Trailer.Get("X-Late") != "1" {

@@ -70,3 +70,25 @@ func FuzzMapLinksLeavesAllButTargets(f *testing.F) {
 		}
 	})
 }
+
+func TestTheCredentialIsTakenOutOfLinksWhereverTheyLead(t *testing.T) {
+	e := endpoint(t, "https://api.test/v1")
+	e.SecretQuery = "key"
+	for _, c := range [][3]string{
+		{"Location", "https://other.test/x?key=s3cret", "https://other.test/x"},
+		{"Location", "/x?a=1&KEY=s3cret#f", "/x?a=1#f"},
+		{"Location", "/x?key=s3cret&a=1&%6bey=s3cret", "/x?a=1"},
+		{"Location", "/%zz?key=s3cret;a=1", "/%zz?a=1"},
+		{"Location", "/x#key=s3cret&a=1", "/x#a=1"},
+		{"Content-Location", "/x?a=1&amp;key=s3cret&amp;b=2", "/x?a=1&amp;b=2"},
+		{"Content-Location", "/x?monkey=1&a=key", "/x?monkey=1&a=key"},
+		{"Link", `</x?key=s3cret>; rel="next", </y?a=1&key=s3cret>; rel=x`, `</x>; rel="next", </y?a=1>; rel=x`},
+		{"Refresh", `1; url="/x?key=s3cret"`, `1; url="/x"`},
+	} {
+		h := http.Header{c[0]: {c[1]}}
+		newRoute(e).links(h, nil, "")
+		if got := h.Get(c[0]); got != c[2] {
+			t.Errorf("%s: got %s, want %s", c[1], got, c[2])
+		}
+	}
+}
