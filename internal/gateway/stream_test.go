@@ -133,8 +133,9 @@ func TestLargeBodiesCrossUnchangedInFlatMemory(t *testing.T) {
 		t.Errorf("up %s, down %s, want %s", got, down, want)
 	}
 	// All that was ever allocated, not only what is held: a body in memory
-	// would show even when it was collected.
-	if grown := after.TotalAlloc - before.TotalAlloc; grown > size/3 {
+	// would show even when it was collected. Under the race detector a sync.Pool
+	// loses a quarter of the buffers that the upload is read into.
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > size/2 {
 		t.Errorf("%d bytes were allocated for bodies of %d", grown, size)
 	}
 }
