@@ -46,6 +46,7 @@ func (o *op) verify() {
 		o.verified, err = o.complete(body.reader(nil), body.size)
 	}
 	if err != nil {
+		o.verified = false
 		body.Close()
 		o.resp.Body = http.NoBody
 		o.spoil(err)

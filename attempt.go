@@ -206,6 +206,9 @@ func (o *op) understand() {
 	if o.verdict = o.t.Classifier.Classify(x, &o.p.Verify); o.verdict.Class == classify.OK {
 		o.verify()
 	}
+	if o.verdict.Class != classify.OK { // reading the body may have taken as long as the budget allows
+		o.endedAt = o.clock()
+	}
 }
 
 // look reads as much of the body as a rule needs, and puts it back.

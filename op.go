@@ -53,7 +53,7 @@ type op struct {
 	conns      atomic.Int32  // connections the HTTP stack took for this attempt
 	past       bool          // ask caches to revalidate
 	sentAt     time.Time
-	endedAt    time.Time // when its head was there, or its error
+	endedAt    time.Time // when its head was there, or what it failed with
 	resp       *http.Response
 	err        error
 	failure    classify.Failure
