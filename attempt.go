@@ -31,6 +31,7 @@ func (o *op) send() error {
 		o.tok = &tok
 	}
 	o.conns.Store(0)
+	o.conn, o.sends = nil, 0
 	if o.ctx == nil {
 		o.ctx = &o.first
 	} else {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
@@ -51,6 +52,8 @@ type op struct {
 	trace      httptrace.ClientTrace
 	reads      atomic.Uint32 // of the body, begun plus ended
 	conns      atomic.Int32  // connections the HTTP stack took for this attempt
+	conn       net.Conn      // the last of them
+	sends      int           // how many of them were not merely idle ones
 	past       bool          // ask caches to revalidate
 	sentAt     time.Time
 	endedAt    time.Time // when its head was there, or what it failed with

@@ -63,11 +63,17 @@ func (c *attemptContext) begin(o *op, now time.Time, d time.Duration) {
 }
 
 // maxSends is how often the HTTP stack may send one attempt: net/http repeats
-// what HTTP/2 refused, without a pause and past every gate.
+// what HTTP/2 refused, without a pause and past every gate. Idle connections
+// that the server has closed meanwhile do not count: over HTTP/1, after a
+// restart of the server, net/http has to go through them all.
 const maxSends = 3
 
-func (o *op) gotConn(httptrace.GotConnInfo) {
-	if o.conns.Add(1) > maxSends {
+func (o *op) gotConn(info httptrace.GotConnInfo) {
+	o.conns.Add(1)
+	if !info.Reused || info.Conn == o.conn {
+		o.sends++
+	}
+	if o.conn = info.Conn; o.sends > maxSends {
 		o.ctx.abort()
 	}
 }
