@@ -75,7 +75,7 @@ func (s *spool) replayable() bool {
 // Read implements io.Reader.
 func (r *spoolReader) Read(p []byte) (int, error) {
 	for {
-		n, err, more := r.s.replay(r, p)
+		n, more, err := r.s.replay(r, p)
 		if more == nil {
 			return n, err
 		}
@@ -88,13 +88,13 @@ func (r *spoolReader) Read(p []byte) (int, error) {
 }
 
 // replay serves r from what is there, or starts to read more.
-func (s *spool) replay(r *spoolReader, p []byte) (n int, err error, more <-chan struct{}) {
+func (s *spool) replay(r *spoolReader, p []byte) (n int, more <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	piece := s.taken - int64(len(s.piece)) // where it begins
 	switch {
 	case s.closed || s.current != r:
-		return 0, errSpoolClosed, nil
+		return 0, nil, errSpoolClosed
 	case r.at < s.size:
 		n, err = s.kept(p, r.at)
 	case r.at >= piece && r.at < s.taken:
@@ -104,10 +104,10 @@ func (s *spool) replay(r *spoolReader, p []byte) (n int, err error, more <-chan 
 	case s.srcErr != nil:
 		err = s.srcErr
 	default:
-		return 0, nil, s.pump()
+		return 0, s.pump(), nil
 	}
 	r.at += int64(n)
-	return n, err, nil
+	return n, nil, err
 }
 
 // pump reads the next piece, unless that is under way.
