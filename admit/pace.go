@@ -68,9 +68,9 @@ func (p *pace) init(l *policy.Limits) {
 	case l.Rate > 0:
 		p.told, p.rate, p.mode = l.Rate, l.Rate, fixed
 		// The server counts arrivals, not departures: keep back what the
-		// network may squeeze together within 10 ms.
+		// network and the scheduler may squeeze together within 25 ms.
 		burst := float64(l.Burst)
-		burst -= min(burst/2, math.Ceil(min(burst/10, l.Rate/100)))
+		burst -= min(burst/2, math.Ceil(min(burst/4, l.Rate/40)))
 		p.lag = seconds((max(burst, 1) - 1) / l.Rate)
 	case l.Learn.Off:
 		p.mode = ignorant
