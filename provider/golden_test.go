@@ -55,7 +55,7 @@ func exchanges(t *testing.T, profile string) []exchange {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node, problems := provider.ReadYAML(profile+".yaml", data)
+	node, problems := sheet.ReadYAML(profile+".yaml", data)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

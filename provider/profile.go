@@ -30,8 +30,18 @@ import (
 //go:embed profiles/*.yaml
 var files embed.FS
 
-// names lists the built-in profiles.
-var names = []string{"alma", "folio", "generic", "geocoder", "ogc", "sierra"}
+// names lists the built-in profiles: the files that are there.
+var names = func() []string {
+	entries, err := files.ReadDir("profiles")
+	if err != nil {
+		panic(err) // the folder is part of the binary
+	}
+	list := make([]string, len(entries))
+	for i, e := range entries {
+		list[i] = strings.TrimSuffix(e.Name(), ".yaml")
+	}
+	return list
+}()
 
 // Names lists the built-in profiles, sorted.
 func Names() []string { return slices.Clone(names) }
@@ -130,7 +140,7 @@ func (p *Profile) head(t *Terms, extends *string, notes *[]note) sheet.Block {
 
 func compile(name string, data []byte) (Profile, error) {
 	var p Profile
-	node, problems := ReadYAML(name, data)
+	node, problems := sheet.ReadYAML(name, data)
 	if len(problems) > 0 {
 		return p, failed(problems)
 	}

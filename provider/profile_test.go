@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heedproject/heed/provider"
+	"github.com/heedproject/heed/provider/sheet"
 )
 
 func TestNamesAreThoseOfTheFiles(t *testing.T) {
@@ -80,7 +81,7 @@ func TestAProfileIsTheCallersOwn(t *testing.T) {
 }
 
 func TestADocumentWithTooManyKeysIsNotParsed(t *testing.T) {
-	node, problems := provider.ReadYAML("x", []byte(strings.Repeat("a: b\n", 20_000)))
+	node, problems := sheet.ReadYAML("x", []byte(strings.Repeat("a: b\n", 20_000)))
 	if node != nil || len(problems) != 1 || !strings.Contains(problems[0].Message, "too many") {
 		t.Errorf("got %v, %v", node, problems)
 	}

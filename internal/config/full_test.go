@@ -21,6 +21,7 @@ import (
 	"github.com/heedproject/heed/mask"
 	"github.com/heedproject/heed/policy"
 	"github.com/heedproject/heed/provider"
+	"github.com/heedproject/heed/provider/sheet"
 )
 
 func full(t *testing.T) *config.Config {
@@ -205,7 +206,7 @@ endpoints:
 func TestTheSchemaKnowsEveryKeyOfTheFullFileAndNoOther(t *testing.T) {
 	var got, want []string
 	keys(schema(t), "", &want)
-	node, _ := provider.ReadYAML("full.yaml", readFull(t))
+	node, _ := sheet.ReadYAML("full.yaml", readFull(t))
 	written(node, "", &got)
 	slices.Sort(got)
 	slices.Sort(want)
@@ -237,7 +238,7 @@ func TestTheSchemaTakesWhatParseTakes(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"full": readFull(t), "init": config.Init(), "shown": config.Show(full(t)),
 	} {
-		node, problems := provider.ReadYAML(name, data)
+		node, problems := sheet.ReadYAML(name, data)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -257,7 +258,7 @@ func TestTheSchemaRefusesWhatParseRefuses(t *testing.T) {
 			}
 			_, rest, _ := strings.Cut(string(text), "-- heed.yaml --\n")
 			input, _, _ := strings.Cut(rest, "-- problems --\n")
-			node, _ := provider.ReadYAML(name, []byte(input))
+			node, _ := sheet.ReadYAML(name, []byte(input))
 			if got := against(schema(t), node, ""); len(got) == 0 {
 				t.Error("got no complaint, want some")
 			}

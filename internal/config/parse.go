@@ -49,7 +49,7 @@ func Load(path string) (*Config, []Warning, error) {
 		return nil, nil, fmt.Errorf("config: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, provider.MaxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, sheet.MaxBytes+1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("config: %w", err)
 	}
@@ -58,7 +58,7 @@ func Load(path string) (*Config, []Warning, error) {
 
 // Parse reads data, which problems call name. An error is Problems.
 func Parse(name string, data []byte) (*Config, []Warning, error) {
-	root, problems := provider.ReadYAML(name, data)
+	root, problems := sheet.ReadYAML(name, data)
 	if root == nil {
 		return nil, nil, Problems(problems)
 	}

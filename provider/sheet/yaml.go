@@ -1,4 +1,4 @@
-package provider
+package sheet
 
 import (
 	"bytes"
@@ -12,8 +12,6 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
-
-	"github.com/heedproject/heed/provider/sheet"
 )
 
 // MaxBytes is the most a document may have. Settings are far below it.
@@ -35,8 +33,8 @@ const (
 // ReadYAML turns a document into a tree. It is strict: a key twice, an anchor,
 // a tag, a second document are problems. The node is nil when the text is not
 // YAML at all; there is one problem then.
-func ReadYAML(name string, data []byte) (*sheet.Node, []sheet.Problem) {
-	y := yamlReader{sheet.Reader{File: name}}
+func ReadYAML(name string, data []byte) (*Node, []Problem) {
+	y := yamlReader{Reader{File: name}}
 	if y.checkBytes(data); len(y.Problems) > 0 {
 		return nil, y.Problems
 	}
@@ -49,27 +47,27 @@ func ReadYAML(name string, data []byte) (*sheet.Node, []sheet.Problem) {
 	body := y.body(file)
 	if body == nil {
 		if len(y.Problems) == 0 {
-			y.Problem(&sheet.Node{}, "", "write at least version and endpoints", "the file is empty")
+			y.Problem(&Node{}, "", "write at least version and endpoints", "the file is empty")
 		}
 		return nil, y.Problems
 	}
 	n := y.node(body, "")
-	if n.Kind != sheet.Mapping {
+	if n.Kind != Mapping {
 		y.Problem(n, "", "begin with keys, such as version: 1", "%s stands where the settings belong", n.Kind)
 		return nil, y.Problems
 	}
 	return n, y.Problems
 }
 
-type yamlReader struct{ sheet.Reader }
+type yamlReader struct{ Reader }
 
 func (y *yamlReader) checkBytes(data []byte) {
 	if len(data) > MaxBytes {
-		y.Problem(&sheet.Node{}, "", "keep it under 1 MiB", "the file is too large")
+		y.Problem(&Node{}, "", "keep it under 1 MiB", "the file is too large")
 		return
 	}
 	for i, line := range bytes.Split(data, []byte("\n")) {
-		at := func(col int) *sheet.Node { return &sheet.Node{Line: i + 1, Column: col + 1} }
+		at := func(col int) *Node { return &Node{Line: i + 1, Column: col + 1} }
 		indent := len(line) - len(bytes.TrimLeft(line, " \t"))
 		tab := bytes.IndexByte(line[:indent], '\t')
 		odd := bytes.IndexFunc(line, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' || r == 0x7f })
@@ -128,7 +126,7 @@ func tooDeep(tokens token.Tokens) *token.Token {
 func (y *yamlReader) syntax(err error) {
 	var s *yaml.SyntaxError
 	if !errors.As(err, &s) || s.Token == nil || s.Token.Position == nil {
-		y.Problem(&sheet.Node{}, "", "check the indentation and the quotes", "the file cannot be read as YAML")
+		y.Problem(&Node{}, "", "check the indentation and the quotes", "the file cannot be read as YAML")
 		return
 	}
 	// The error's own text would show the lines around, secrets included.
@@ -143,11 +141,11 @@ func (y *yamlReader) syntax(err error) {
 	y.Problem(y.place(s.Token), "", remedy, "%s", message)
 }
 
-func (y *yamlReader) place(tk *token.Token) *sheet.Node {
+func (y *yamlReader) place(tk *token.Token) *Node {
 	if tk == nil || tk.Position == nil {
-		return &sheet.Node{}
+		return &Node{}
 	}
-	return &sheet.Node{Line: tk.Position.Line, Column: tk.Position.Column}
+	return &Node{Line: tk.Position.Line, Column: tk.Position.Column}
 }
 
 func (y *yamlReader) body(file *ast.File) ast.Node {
@@ -173,7 +171,7 @@ func (y *yamlReader) body(file *ast.File) ast.Node {
 }
 
 // node turns n, which stands at path, into a Node.
-func (y *yamlReader) node(n ast.Node, path string) *sheet.Node {
+func (y *yamlReader) node(n ast.Node, path string) *Node {
 	switch n := n.(type) {
 	case *ast.MappingNode:
 		return y.mapping(n, n.Values, path)
@@ -181,7 +179,7 @@ func (y *yamlReader) node(n ast.Node, path string) *sheet.Node {
 		return y.mapping(nil, []*ast.MappingValueNode{n}, path)
 	case *ast.SequenceNode:
 		out := y.place(n.GetToken())
-		out.Kind = sheet.Sequence
+		out.Kind = Sequence
 		for i, v := range n.Values {
 			out.Items = append(out.Items, y.node(v, fmt.Sprintf("%s[%d]", path, i)))
 		}
@@ -195,14 +193,14 @@ func (y *yamlReader) node(n ast.Node, path string) *sheet.Node {
 		y.Problem(y.place(n.GetToken()), path, "leave the tag out", "tags are not supported")
 		return y.node(n.Value, path)
 	case nil:
-		return &sheet.Node{Plain: true}
+		return &Node{Plain: true}
 	default:
 		return y.scalar(n, path)
 	}
-	return &sheet.Node{Plain: true}
+	return &Node{Plain: true}
 }
 
-func (y *yamlReader) scalar(n ast.Node, path string) *sheet.Node {
+func (y *yamlReader) scalar(n ast.Node, path string) *Node {
 	out := y.place(n.GetToken())
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -223,15 +221,15 @@ func (y *yamlReader) scalar(n ast.Node, path string) *sheet.Node {
 	return out
 }
 
-func (y *yamlReader) mapping(m *ast.MappingNode, values []*ast.MappingValueNode, path string) *sheet.Node {
-	out := &sheet.Node{Kind: sheet.Mapping}
-	seen := make(map[string]*sheet.Node, len(values))
+func (y *yamlReader) mapping(m *ast.MappingNode, values []*ast.MappingValueNode, path string) *Node {
+	out := &Node{Kind: Mapping}
+	seen := make(map[string]*Node, len(values))
 	for _, v := range values {
 		key := y.key(v.Key, path)
 		if key == nil {
 			continue
 		}
-		at := sheet.Join(path, key.Text)
+		at := Join(path, key.Text)
 		value := y.node(v.Value, at)
 		if value.Line == 0 {
 			value.Line, value.Column = key.Line, key.Column
@@ -241,7 +239,7 @@ func (y *yamlReader) mapping(m *ast.MappingNode, values []*ast.MappingValueNode,
 			continue
 		}
 		seen[key.Text] = key
-		out.Members = append(out.Members, sheet.Member{Key: key, Value: value})
+		out.Members = append(out.Members, Member{Key: key, Value: value})
 	}
 	switch {
 	case m != nil && m.IsFlowStyle:
@@ -253,7 +251,7 @@ func (y *yamlReader) mapping(m *ast.MappingNode, values []*ast.MappingValueNode,
 	return out
 }
 
-func (y *yamlReader) key(k ast.MapKeyNode, path string) *sheet.Node {
+func (y *yamlReader) key(k ast.MapKeyNode, path string) *Node {
 	switch k := k.(type) {
 	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		return y.scalar(k, path)
