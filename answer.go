@@ -164,7 +164,7 @@ func (o *op) deliver(d call.Decision) (*http.Response, error) {
 		return o.resp, nil
 	}
 	o.out.o, o.out.rest = o, o.resp.Body
-	o.reason = d.Reason
+	o.reason, o.retryAt = d.Reason, d.At
 	o.resp.Body = &o.out
 	o.resp.Request = o.in
 	if o.out.rest == nil || o.out.rest == http.NoBody {
@@ -258,6 +258,7 @@ func (o *op) report() Report {
 		WaitSource: o.out.waitSource, Breaker: o.breaker.String(), Class: o.verdict.Class,
 		Remaining: q.Remaining, Limit: q.Limit, Reset: q.Reset,
 		HasRemaining: q.HasRemaining, HasLimit: q.HasLimit, HasReset: q.HasReset,
-		Verified: o.verified,
+		Verified: o.verified, Executed: o.verdict.Executed,
+		Reason: o.reason, RetryAt: o.retryAt, KeyUntil: o.shut, Ladder: o.Ladder(),
 	}
 }

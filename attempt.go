@@ -315,7 +315,7 @@ func (o *op) observe(v classify.Verdict, f classify.Failure, retry bool) admit.T
 	}
 	told := o.gate.Observe(o.endedAt, r)
 	o.seen = true
-	o.paid, o.breaker = told.Cost, told.Breaker
+	o.paid, o.breaker, o.shut = told.Cost, told.Breaker, told.Until
 	if told.Changed {
 		o.tellBreaker(told)
 	}

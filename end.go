@@ -38,6 +38,7 @@ func (o *op) error(reason Reason, retryAt time.Time, err error) *Error {
 	if reason == BreakerOpen && !errors.Is(err, ErrBreakerOpen) {
 		err = errors.Join(ErrBreakerOpen, err)
 	}
+	o.reason, o.retryAt = reason, retryAt
 	return &Error{
 		Endpoint: o.t.endpoint(o.in), Method: o.Method, Path: path(o.in), Reason: reason,
 		Class: o.verdict.Class, Executed: o.verdict.Executed, Status: o.lastStatus,

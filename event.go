@@ -3,6 +3,7 @@ package heed
 import (
 	"time"
 
+	"github.com/heedproject/heed/call"
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/mask"
 	"github.com/heedproject/heed/policy"
@@ -77,4 +78,13 @@ type Report struct {
 	HasRemaining, HasLimit, HasReset bool
 	// Verified is false when no completeness check of the body was possible.
 	Verified bool
+	Executed classify.Executed
+	// Reason is why the call did not get what it asked for. Empty: it did.
+	Reason Reason
+	// RetryAt is the earliest instant at which trying again makes sense, and
+	// KeyUntil when the quota key opens again, if it is closed for all its
+	// callers. Zero: unknown, and open.
+	RetryAt, KeyUntil time.Time
+	// Ladder is how far the call has come, for a queue that sends it again.
+	Ladder call.Ladder
 }

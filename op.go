@@ -63,6 +63,8 @@ type op struct {
 	paid       int // of the retry budget, by the last retry
 	lastStatus int
 	breaker    admit.State
+	retryAt    time.Time // when trying again makes sense; zero: unknown
+	shut       time.Time // until when the key is closed for all its callers
 
 	// over all attempts
 	wire     int
@@ -90,6 +92,7 @@ func (t *Transport) open(r *http.Request) *op {
 	o.Call = call.Begin(o.p, now, o.opts.Budget, parent)
 	o.Method = method(r)
 	o.Renewable, o.Queued = t.Token.Renewable(), o.opts.Queued
+	o.Resume(o.opts.Ladder)
 	if o.opts.RetryOff || ctx.Value(ownerKey{}) != nil {
 		o.Once = true // one place decides retries: an outer heed does
 	}
@@ -228,6 +231,9 @@ func (o *op) admit() error {
 		}
 		a := o.gate.Ask(now, &o.ticket)
 		o.breaker = a.Breaker
+		if a.Everyone {
+			o.shut = a.At
+		}
 		switch a.Kind {
 		case admit.Go:
 			o.pass, o.held, o.seen, o.ticket.First = a.Pass, true, false, false

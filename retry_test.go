@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/call"
 	"github.com/heedproject/heed/policy"
 )
 
@@ -282,6 +283,35 @@ func TestQueuedCallsAreDeferredWhereOthersSleep(t *testing.T) {
 		e := refused(t, resp, err)
 		if e.Reason != heed.Deferred || e.Status != 503 || time.Since(p.begun) != 0 || time.Until(e.RetryAt) < 5*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(p.begun))
+		}
+	})
+}
+
+func TestADeferredCallTellsHowFarItCameAndWhenItsKeyOpens(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plays(says(429, "x", "Retry-After", "5"), says(200, "x"))
+		tr := &heed.Transport{Base: p, Policy: unpaced()}
+		send := func(l call.Ladder) (*http.Response, error) {
+			ctx := heed.WithCall(t.Context(), heed.Call{Queued: true, Ladder: l})
+			return tr.RoundTrip(request(t, "GET", "").WithContext(ctx))
+		}
+		resp, err := send(call.Ladder{})
+		e := refused(t, resp, err)
+		if l := e.Report.Ladder; l.Attempts != 1 || l.Retries != 1 {
+			t.Errorf("got %+v after one attempt", l)
+		}
+		if until := time.Until(e.Report.KeyUntil); until < 5*time.Second || until > 6*time.Second {
+			t.Errorf("the key opens in %v, want 5 s and a jitter", until)
+		}
+		resp, err = send(e.Report.Ladder)
+		if e := refused(t, resp, err); e.Reason != heed.Deferred || e.Report.Ladder.Attempts != 1 {
+			t.Errorf("got %v with %d attempts before the key opens, want deferred with 1", e.Reason, e.Report.Ladder.Attempts)
+		}
+		time.Sleep(time.Until(e.RetryAt))
+		resp, err = send(e.Report.Ladder)
+		finish(t, resp, err)
+		if r, _ := heed.ReportOf(resp); r.Attempts != 2 {
+			t.Errorf("got %d attempts in all, want 2", r.Attempts)
 		}
 	})
 }

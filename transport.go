@@ -107,6 +107,8 @@ type Call struct {
 	// Queued says that a queue keeps the call: where a waiting call would
 	// sleep for a second or more, or fail, it ends as Deferred.
 	Queued bool
+	// Ladder is where a queued call was left; see Report.Ladder.
+	Ladder call.Ladder
 }
 
 type callKey struct{}

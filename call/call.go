@@ -81,12 +81,39 @@ type Call struct {
 	Deadline time.Time // zero: none
 	Attempts int       // begun so far
 
-	p           *policy.Policy
+	p *policy.Policy
+	climbed
+}
+
+// climbed is what the next decision depends on beyond the attempts.
+type climbed struct {
 	delay       time.Duration // the last own backoff, for the decorrelated formula
 	retries     int
 	refreshed   bool
 	revalidated bool
 	repeated    bool // a classify.Once was used
+}
+
+// Ladder is how far a call has come. A queue keeps it between the attempts, so
+// that a restart of the process is none of the call.
+type Ladder struct {
+	Attempts    int           `json:"attempts,omitempty"` // begun so far
+	Retries     int           `json:"retries,omitempty"`  // own backoffs so far
+	Delay       time.Duration `json:"delay,omitempty"`    // the last of them, in nanoseconds
+	Refreshed   bool          `json:"refreshed,omitempty"`
+	Revalidated bool          `json:"revalidated,omitempty"`
+	Repeated    bool          `json:"repeated,omitempty"`
+}
+
+// Ladder returns how far c has come.
+func (c *Call) Ladder() Ladder {
+	return Ladder{c.Attempts, c.retries, c.delay, c.refreshed, c.revalidated, c.repeated}
+}
+
+// Resume goes on where l was left.
+func (c *Call) Resume(l Ladder) {
+	c.Attempts = max(l.Attempts, 0)
+	c.climbed = climbed{max(l.Delay, 0), max(l.Retries, 0), l.Refreshed, l.Revalidated, l.Repeated}
 }
 
 // Begin starts a call now that may take budget (0: the policy's) and must end

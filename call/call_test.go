@@ -385,3 +385,21 @@ func ExampleCall_Next() {
 	// 4s backoff
 	// deadline-exceeded
 }
+
+func TestAResumedCallClimbsWhereItWasLeft(t *testing.T) {
+	p := agreed(func(p *policy.Policy) { p.Retry.Attempts = 3 })
+	first := begin(p, "GET")
+	first.Next(start, transient, hint.Hint{}, seeded())
+	second := Begin(p, start, 0, time.Time{})
+	second.Resume(first.Ladder())
+	second.Attempts++
+	if got := second.Next(start, transient, hint.Hint{}, seeded()).Delay; got != 2*time.Second {
+		t.Errorf("the second wait is %v, want 2 s", got)
+	}
+	third := Begin(p, start, 0, time.Time{})
+	third.Resume(second.Ladder())
+	third.Attempts++
+	if got := third.Next(start, transient, hint.Hint{}, seeded()).Reason; got != AttemptsExhausted {
+		t.Errorf("got %q after three attempts in all, want %q", got, AttemptsExhausted)
+	}
+}
