@@ -88,8 +88,10 @@ type Hint struct {
 	Remaining, Limit       int64
 	HasRemaining, HasLimit bool
 	// Reset is the time from receipt until more quota comes.
-	Reset    time.Duration
-	HasReset bool
+	// ResetFrom is the header that said so.
+	Reset     time.Duration
+	HasReset  bool
+	ResetFrom string
 	// Window is the length of the quota window. 0: not said.
 	Window time.Duration
 

@@ -20,6 +20,14 @@ type quota struct {
 	limit, remaining, used int64
 	reset, window          time.Duration
 	has                    uint8
+	from                   string // the header that gave reset
+}
+
+// origin keeps the first header that gave a reset.
+func (q *quota) origin(s *source) {
+	if q.from == "" && q.has&hasReset != 0 {
+		q.from = s.name
+	}
 }
 
 // set keeps the first value of a field.

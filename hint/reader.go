@@ -199,7 +199,9 @@ func (r *Reader) readQuota(c *clock, out *Hint) {
 	}
 	out.Limit, out.HasLimit = best.limit, best.has&hasLimit != 0
 	out.Remaining, out.HasRemaining = best.remaining, best.has&hasRemaining != 0
-	out.Reset, out.HasReset = best.reset, best.has&hasReset != 0
+	if best.has&hasReset != 0 {
+		out.Reset, out.HasReset, out.ResetFrom = best.reset, true, best.from
+	}
 	out.Window = best.window
 }
 
@@ -217,16 +219,21 @@ func (g *group) read(c *clock) quota {
 	var q quota
 	var items []item
 	for i := range g.structured {
-		if values := g.structured[i].values(c.header); len(values) > 0 {
+		s := &g.structured[i]
+		if values := s.values(c.header); len(values) > 0 {
 			items = append(items, q.structured(c, values)...)
+			q.origin(s)
 		}
 	}
 	if items != nil {
 		q.settle(items)
+		q.origin(&g.structured[0])
 	}
 	for i := range g.plain {
-		if values := g.plain[i].values(c.header); len(values) > 0 {
-			q.plain(c, &g.plain[i], values)
+		s := &g.plain[i]
+		if values := s.values(c.header); len(values) > 0 {
+			q.plain(c, s, values)
+			q.origin(s)
 		}
 	}
 	q.derive()

@@ -18,21 +18,21 @@ import (
 var methodPattern = regexp.MustCompile(`^[A-Z][A-Z-]*$`)
 
 // Methods is a list of HTTP methods.
-func Methods(p *[]string) sheet.Value {
-	return sheet.List(p, func(m *string) sheet.Value {
-		return sheet.Parsed{
-			Parse: func(text string) error {
-				if !methodPattern.MatchString(text) {
-					return fmt.Errorf("%q is not a method", text)
-				}
-				*m = text
-				return nil
-			},
-			Show:    func() (string, bool) { return *m, true },
-			Remedy:  "write methods in capital letters, such as GET",
-			Pattern: methodPattern.String(),
-		}
-	})
+func Methods(p *[]string) sheet.Value { return sheet.List(p, method) }
+
+func method(m *string) sheet.Value {
+	return sheet.Parsed{
+		Parse: func(text string) error {
+			if !methodPattern.MatchString(text) {
+				return fmt.Errorf("%q is not a method", text)
+			}
+			*m = text
+			return nil
+		},
+		Show:    func() (string, bool) { return *m, *m != "" },
+		Remedy:  "write methods in capital letters, such as GET",
+		Pattern: methodPattern.String(),
+	}
 }
 
 // Globs is a list of globs of paths.

@@ -79,10 +79,14 @@ func Get(name string) (Profile, error) {
 	}
 	p, ok := all[name]
 	if !ok {
-		return p, fmt.Errorf("provider: profile %q is not known, use one of %s", name, strings.Join(names, ", "))
+		return p, unknown(name)
 	}
 	p.Rules, p.Hints, p.Query = slices.Clone(p.Rules), slices.Clone(p.Hints), maps.Clone(p.Query)
 	return p, nil
+}
+
+func unknown(name string) error {
+	return fmt.Errorf("provider: profile %q is not known, use one of %s", name, strings.Join(names, ", "))
 }
 
 // compiled holds all profiles, which are read when the first is asked for.
@@ -182,6 +186,11 @@ func (p *Profile) dialect(t *Terms) error {
 	_, more := hint.NewReader(append([]hint.Source{}, p.Hints...))
 	problems = append(problems, more...)
 	problems = append(problems, p.Policy.Validate()...)
+	return troubles(problems)
+}
+
+// troubles makes one error of all problems.
+func troubles(problems []policy.Problem) error {
 	errs := make([]error, len(problems))
 	for i, problem := range problems {
 		errs[i] = errors.New(problem.String())

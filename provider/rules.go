@@ -41,17 +41,30 @@ func whenFields(w *classify.Match) sheet.Block {
 
 func thenFields(v *classify.Verdict) sheet.Block {
 	return sheet.Block{Fields: []sheet.Field{
-		{Name: "class", Doc: "What the answer meant.", Required: true, Value: sheet.OneOf(&v.Class,
-			classify.OK, classify.Throttled, classify.Overloaded, classify.Transient, classify.Unauthorized,
-			classify.Permanent, classify.Invalid, classify.Stale, classify.Truncated, classify.Unknown)},
-		{Name: "executed", Doc: "Whether the server did what was asked. Default by class.",
-			Value: sheet.OneOf(&v.Executed, classify.No, classify.Maybe, classify.Yes)},
-		{Name: "retry", Doc: "Whether and how the request may be repeated. Default by class.", Value: sheet.OneOf(&v.Retry,
-			classify.Never, classify.Idempotent, classify.Any, classify.Once, classify.SameKey, classify.Refresh, classify.Revalidate)},
-		{Name: "scope", Doc: "Whom it concerns: this call, all callers of the key, all who use the host. Default by class.",
-			Value: sheet.OneOf(&v.Scope, classify.ScopeCall, classify.ScopeKey, classify.ScopeHost)},
+		{Name: "class", Doc: "What the answer meant.", Required: true, Value: classes(&v.Class)},
+		{Name: "executed", Doc: "Whether the server did what was asked. Default by class.", Value: executed(&v.Executed)},
+		{Name: "retry", Doc: "Whether and how the request may be repeated. Default by class.", Value: retries(&v.Retry)},
+		{Name: "scope", Doc: "Whom it concerns: this call, all callers of the key, all who use the host. Default by class.", Value: scopes(&v.Scope)},
 		{Name: "wait", Doc: "A constant floor for the next attempt.", Value: sheet.If(v.Wait != 0, sheet.Duration(&v.Wait))},
 	}, Check: func(m sheet.Read) { fill(v, m.Has) }}
+}
+
+func classes(c *classify.Class) sheet.Value {
+	return sheet.OneOf(c, classify.OK, classify.Throttled, classify.Overloaded, classify.Transient, classify.Unauthorized,
+		classify.Permanent, classify.Invalid, classify.Stale, classify.Truncated, classify.Unknown)
+}
+
+func executed(e *classify.Executed) sheet.Value {
+	return sheet.OneOf(e, classify.No, classify.Maybe, classify.Yes)
+}
+
+func retries(r *classify.Retry) sheet.Value {
+	return sheet.OneOf(r, classify.Never, classify.Idempotent, classify.Any, classify.Once, classify.SameKey,
+		classify.Refresh, classify.Revalidate)
+}
+
+func scopes(s *classify.Scope) sheet.Value {
+	return sheet.OneOf(s, classify.ScopeCall, classify.ScopeKey, classify.ScopeHost)
 }
 
 // fill says what a class implies where a rule is silent.
