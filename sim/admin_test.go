@@ -45,7 +45,7 @@ func TestResetForgetsWhatHappened(t *testing.T) {
 	if w := ask(a, "POST", "/_sim/reset", ""); w.Code != 204 {
 		t.Fatalf("got %d", w.Code)
 	}
-	if j := a.Journal(); j.Requests != 0 || a.Effects() != (sim.Effects{}) {
+	if j := a.Journal(); j.Requests != 0 || !cmp.Equal(a.Effects(), sim.Effects{}) {
 		t.Errorf("got %+v %+v", j, a.Effects())
 	}
 	if diff := cmp.Diff([]int{503, 200}, statuses(a, "/health", 2)); diff != "" {
@@ -103,7 +103,7 @@ func TestEffectsAreToldOverHTTP(t *testing.T) {
 	if err := json.Unmarshal(ask(a, "GET", "/_sim/effects", "").Body.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(sim.Effects{Charges: 1, Amount: 350}, got); diff != "" {
+	if diff := cmp.Diff(sim.Effects{Charges: 1, Amount: 350, Kinds: map[string]sim.Effect{"charge": {Count: 1, Amount: 350}}}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,42 +1,27 @@
 package sim
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-const (
-	maxCallers = 1 << 14 // credentials remembered
-	maxCounts  = 1 << 15 // operations counted, over all callers
-	maxBody    = 1 << 20 // bytes of a request
-)
+const maxBody = 1 << 20 // bytes of a request
 
-// API is the simulated API. It is safe for use by many goroutines.
+// API serves simulated providers. It is safe for use by many goroutines.
 type API struct {
 	world World
-	mux   http.Handler // of /_sim/
+	packs []*pack
+	steps Steps
 
-	mu      sync.Mutex
-	steps   Steps
-	callers shelf[*caller]
-	claimed shelf[int] // by caller, line of the steps and what it counts apart
-	asked   shelf[int] // by caller, method and path
-	journal journal
-	bibs    bibs
-	charges charges
-}
-
-// caller is what is remembered of one credential.
-type caller struct {
-	name   string
-	bucket bucket
-	toldAt time.Time // when the last hint was given
-	until  time.Time // the latest instant it named
+	mu        sync.RWMutex
+	cases     map[string]*Case
+	forgotten int
+	nameless  *Case // the case ""
 }
 
 // New makes an API that behaves as w says.
@@ -45,72 +30,146 @@ func New(w World) (*API, error) {
 	if err := w.check(); err != nil {
 		return nil, err
 	}
-	steps, err := ParseSteps(w.Steps)
-	if err != nil {
+	a := &API{world: w, cases: map[string]*Case{}}
+	for i, p := range w.Packs {
+		ready, err := newPack(p, i, w.limits())
+		if err != nil {
+			return nil, fmt.Errorf("sim: %w", err)
+		}
+		if slices.ContainsFunc(a.packs, func(o *pack) bool { return o.Name == p.Name }) {
+			return nil, fmt.Errorf("sim: pack %s is there twice; name it once", p.Name)
+		}
+		a.packs = append(a.packs, ready)
+	}
+	var err error
+	if a.steps, err = a.parse(w.Steps); err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
-	a := &API{world: w, steps: steps}
-	a.mux = a.admin()
-	a.clear()
+	a.nameless = newCase(a, "")
+	a.cases[""] = a.nameless
 	return a, nil
 }
 
-// clear forgets everything but the world and the steps.
-func (a *API) clear() {
-	a.callers = newShelf[*caller](maxCallers)
-	a.claimed = newShelf[int](maxCounts)
-	a.asked = newShelf[int](maxCounts)
-	a.journal = journal{size: a.world.JournalSize}
-	a.bibs = newBibs(a.world)
-	a.charges = newCharges()
+// parse reads a script and looks up what it names in the packs.
+func (a *API) parse(text string) (Steps, error) {
+	s, err := ParseSteps(text)
+	if err != nil {
+		return s, err
+	}
+	return s, a.resolve(&s)
 }
 
-// Reset forgets everything that happened: the script begins anew, buckets are
-// full, the journal is empty and no charge exists.
-func (a *API) Reset() {
+// Case returns the case with this id, and makes it where there is none. At
+// most World.Cases are kept: for a new one the one that was idle for longest
+// is forgotten.
+func (a *API) Case(id string) *Case {
+	if id == "" {
+		return a.nameless
+	}
+	a.mu.RLock()
+	c := a.cases[id]
+	a.mu.RUnlock()
+	if c == nil {
+		c = a.add(id)
+	}
+	c.idle.Store(time.Now().UnixNano())
+	return c
+}
+
+func (a *API) add(id string) *Case {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.clear()
+	if c, ok := a.cases[id]; ok {
+		return c
+	}
+	if len(a.cases) > a.world.Cases {
+		var oldest *Case
+		for _, c := range a.cases {
+			if c != a.nameless && (oldest == nil || c.idle.Load() < oldest.idle.Load()) {
+				oldest = c
+			}
+		}
+		oldest.end()
+		delete(a.cases, oldest.id)
+		a.forgotten++
+	}
+	c := newCase(a, id)
+	a.cases[id] = c
+	return c
 }
 
-// SetSteps replaces the script, for every caller from its first step. A script
-// with an error changes nothing.
-func (a *API) SetSteps(text string) error {
-	steps, err := ParseSteps(text)
-	if err != nil {
-		return fmt.Errorf("sim: %w", err)
+// Remove forgets a case and what it planned, and tells whether it was there.
+// The case without a name is emptied.
+func (a *API) Remove(id string) bool {
+	if id == "" {
+		a.nameless.Reset()
+		return true
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.steps, a.claimed = steps, newShelf[int](maxCounts)
-	return nil
+	c, ok := a.cases[id]
+	if ok {
+		c.end()
+		delete(a.cases, id)
+	}
+	return ok
 }
 
-// Journal returns what was seen so far.
-func (a *API) Journal() Journal {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.journal.read()
+// Cases tells how many cases there are, the one without a name included, and
+// how many were forgotten for want of room.
+func (a *API) Cases() (kept, forgotten int) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return len(a.cases), a.forgotten
 }
 
-// Effects returns what was done so far.
-func (a *API) Effects() Effects {
+// Close forgets all cases and stops what they planned.
+func (a *API) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.charges.effects
+	for _, c := range a.cases {
+		c.end()
+	}
+	a.cases = map[string]*Case{"": a.nameless}
 }
+
+// Reset empties the case without a name; see Case.Reset.
+func (a *API) Reset() { a.nameless.Reset() }
+
+// SetSteps replaces the script of the case without a name.
+func (a *API) SetSteps(text string) error { return a.nameless.SetSteps(text) }
+
+// Journal returns what the case without a name saw so far.
+func (a *API) Journal() Journal { return a.nameless.Journal() }
+
+// Effects returns what was done in the case without a name so far.
+func (a *API) Effects() Effects { return a.nameless.Effects() }
 
 // ServeHTTP answers one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, "/_sim") {
-		a.mux.ServeHTTP(w, r)
+	id, path := a.address(r)
+	if !validCase(id) {
+		send(w, problem(http.StatusBadRequest, "a case id has at most 64 letters, digits, hyphens, underscores and dots"))
 		return
 	}
-	x := a.begin(w, r)
+	if path == "/_sim" || strings.HasPrefix(path, "/_sim/") || r.Method == http.MethodDelete && path == "" {
+		a.admin(w, r, id, path)
+		return
+	}
+	x := &Exchange{Request: r, w: w}
+	x.pack, x.Path = a.route(r, path)
+	x.credential = x.pack.credential(r)
+	if id == "" {
+		id = caseInCredential(r, x.credential)
+	}
+	x.own = a.Case(id)
+	x.read()
+	x.pack.find(x)
+	x.begin()
 	defer x.end()
 	switch {
 	case x.refused != nil:
-		x.write(*x.refused)
+		x.refuse(*x.refused)
 	case x.step.fault != nil:
 		x.step.fault.serve(x)
 	default:
@@ -118,25 +177,63 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// callerOf returns the caller of r, and makes it at its first request.
-func (a *API) callerOf(r *http.Request, now time.Time) (*caller, string) {
-	credential := r.Header.Get("X-Api-Key")
-	if credential == "" {
-		credential = r.Header.Get("Authorization")
+// address finds the case of r: in the path, the header or the host. The path
+// is what follows the case.
+func (a *API) address(r *http.Request) (id, path string) {
+	path = r.URL.Path
+	if rest, ok := strings.CutPrefix(path, "/t/"); ok {
+		id, _, _ = strings.Cut(rest, "/")
+		return id, rest[len(id):]
 	}
-	if c, ok := a.callers.get(credential); ok {
-		return c, credential
+	if id = r.Header.Get("Sim-Case"); id != "" {
+		return id, path
 	}
-	c := &caller{name: "anonymous", bucket: newBucket(a.world, now)}
-	if credential != "" {
-		c.name = "key-" + hash(credential)
+	host := hostOf(r)
+	if id, ok := strings.CutSuffix(host, ".localhost"); ok {
+		return id, path
 	}
-	a.callers.put(credential, c)
-	return c, credential
+	for _, p := range a.packs {
+		for _, h := range p.Hosts {
+			if id, ok := strings.CutSuffix(host, "."+h); ok {
+				return id, path
+			}
+		}
+	}
+	return "", path
 }
 
-// hash is short: it tells values apart and gives none of them away.
-func hash[T ~string | ~[]byte](v T) string {
-	sum := sha256.Sum256([]byte(v))
-	return hex.EncodeToString(sum[:8])
+func hostOf(r *http.Request) string {
+	if name, _, err := net.SplitHostPort(r.Host); err == nil {
+		return name
+	}
+	return r.Host
+}
+
+// route finds the pack that r is for: by host, by the first word of the path,
+// or by who has such an operation; the first pack takes the rest.
+func (a *API) route(r *http.Request, path string) (*pack, string) {
+	if len(a.packs) > 1 {
+		host := hostOf(r)
+		for _, p := range a.packs {
+			for _, h := range p.Hosts {
+				if host == h || strings.HasSuffix(host, "."+h) {
+					return p, path
+				}
+			}
+		}
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	for _, p := range a.packs {
+		if p.Name == first {
+			return p, "/" + strings.TrimPrefix(path[1+len(first):], "/")
+		}
+	}
+	if len(a.packs) > 1 {
+		for _, p := range a.packs {
+			if p.has(path) {
+				return p, path
+			}
+		}
+	}
+	return a.packs[0], path
 }

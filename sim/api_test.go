@@ -205,7 +205,7 @@ func TestABadRequestIsAClear400AndChangesNothing(t *testing.T) {
 			t.Errorf("%v: got %d %s", r, w.Code, w.Body)
 		}
 	}
-	if e := a.Effects(); e != (sim.Effects{}) {
+	if e := a.Effects(); !cmp.Equal(e, sim.Effects{}) {
 		t.Errorf("got %+v", e)
 	}
 }

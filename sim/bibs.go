@@ -20,50 +20,58 @@ type bib struct {
 	Author string `json:"author"`
 }
 
-// bibs are generated from the seed until somebody writes one.
-type bibs struct {
-	world   World
-	written map[int]bib
-	highest int
-}
-
-func newBibs(w World) bibs {
-	return bibs{world: w, written: map[int]bib{}, highest: w.Records}
-}
-
 var (
 	subjects = []string{"A history", "The grammar", "An atlas", "Notes", "The practice", "A dictionary", "Letters", "The theory"}
 	matters  = []string{"rivers", "clocks", "bridges", "weather", "printing", "gardens", "islands", "measurement"}
 	authors  = []string{"Adeyemi, R.", "Brandt, K.", "Castro, M.", "Dufour, L.", "Eriksen, T.", "Fujita, S.", "Gruber, H.", "Haddad, N."}
 )
 
+// bibs are generated from the seed until somebody writes one.
+type bibs struct {
+	seed    uint64
+	records int
+	written *Table[bib]
+}
+
+func bibsOf(x *Exchange) bibs { return bibs{x.Seed(), x.World().Records, Rows[bib](x, "bibs")} }
+
 func (b bibs) get(id int) (bib, bool) {
-	if w, ok := b.written[id]; ok {
-		return w, true
+	if b.written.Len() > 0 {
+		if w, ok := b.written.Get(strconv.Itoa(id)); ok {
+			return w, true
+		}
 	}
-	if id < 1 || id > b.world.Records {
+	if id < 1 || id > b.records {
 		return bib{}, false
 	}
 	pick := func(of string, from []string) string {
-		return from[int(b.world.draw(of, "", "bib", id)*float64(len(from)))]
+		return from[int((sumBegin^sum(b.seed)).text(of).number(id).part()*float64(len(from)))]
 	}
 	return bib{id, pick("subject", subjects) + " of " + pick("matter", matters), pick("author", authors)}, true
 }
 
-func (a *API) listBibs(x *exchange) answer {
-	offset, err1 := number(x.r, "offset", 0)
-	limit, err2 := number(x.r, "limit", 50)
+func listBibs(x *Exchange) Answer {
+	offset, err1 := number(x, "offset", 0)
+	limit, err2 := number(x, "limit", 50)
 	if err1 != nil || err2 != nil || limit < 1 || limit > maxPage {
 		return problem(http.StatusBadRequest, fmt.Sprintf("give offset from 0, and limit from 1 to %d", maxPage))
+	}
+	all := bibsOf(x)
+	added, highest := 0, all.records
+	for _, b := range all.written.All() {
+		if b.ID > all.records {
+			added++
+			highest = max(highest, b.ID)
+		}
 	}
 	page := struct {
 		Total   int   `json:"total"`
 		Offset  int   `json:"offset"`
 		Entries []bib `json:"entries"`
-	}{a.bibs.world.Records + a.added(), offset, []bib{}}
-	skipped := 0
-	for id := 1; id <= a.bibs.highest && len(page.Entries) < limit; id++ {
-		b, ok := a.bibs.get(id)
+	}{all.records + added, offset, []bib{}}
+	skipped := min(offset, all.records) // of those that are there without a gap
+	for id := skipped + 1; id <= highest && len(page.Entries) < limit; id++ {
+		b, ok := all.get(id)
 		if !ok {
 			continue
 		}
@@ -71,22 +79,11 @@ func (a *API) listBibs(x *exchange) answer {
 			page.Entries = append(page.Entries, b)
 		}
 	}
-	return object(200, page)
+	return JSON(200, page)
 }
 
-// added counts the bibs that were not there at first.
-func (a *API) added() int {
-	n := 0
-	for id := range a.bibs.written {
-		if id > a.bibs.world.Records {
-			n++
-		}
-	}
-	return n
-}
-
-func number(r *http.Request, name string, d int) (int, error) {
-	v := r.URL.Query().Get(name)
+func number(x *Exchange, name string, d int) (int, error) {
+	v := x.Query(name)
 	if v == "" {
 		return d, nil
 	}
@@ -94,30 +91,31 @@ func number(r *http.Request, name string, d int) (int, error) {
 	return int(n), err
 }
 
-func (a *API) getBib(x *exchange) answer {
-	id, err := strconv.Atoi(x.value)
-	b, ok := a.bibs.get(id)
+func getBib(x *Exchange) Answer {
+	id, err := strconv.Atoi(x.Value("id"))
+	b, ok := bibsOf(x).get(id)
 	if err != nil || !ok {
-		return problem(http.StatusNotFound, "there is no such bib")
+		return x.Refuse(Refusal{Kind: NotFound, Detail: "there is no such bib"})
 	}
-	return object(200, b)
+	return JSON(200, b)
 }
 
-func (a *API) putBib(x *exchange) answer {
-	id, err := strconv.Atoi(x.value)
-	if err != nil || id < 1 || id > a.bibs.world.Records+maxAdded {
-		return problem(http.StatusBadRequest, fmt.Sprintf("an id is a number from 1 to %d", a.bibs.world.Records+maxAdded))
+func putBib(x *Exchange) Answer {
+	all := bibsOf(x)
+	id, err := strconv.Atoi(x.Value("id"))
+	if err != nil || id < 1 || id > all.records+maxAdded {
+		return problem(http.StatusBadRequest, fmt.Sprintf("an id is a number from 1 to %d", all.records+maxAdded))
 	}
 	var b bib
-	if err := json.Unmarshal(x.body, &b); err != nil || b.Title == "" || len(b.Title)+len(b.Author) > 2*maxText {
+	if err := json.Unmarshal(x.Body, &b); err != nil || b.Title == "" || len(b.Title)+len(b.Author) > 2*maxText {
 		return problem(http.StatusBadRequest, `send {"title": "…", "author": "…"}`)
 	}
 	b.ID = id
 	status := http.StatusOK
-	if _, ok := a.bibs.get(id); !ok {
+	if _, ok := all.get(id); !ok {
 		status = http.StatusCreated
 	}
-	a.bibs.written[id] = b
-	a.bibs.highest = max(a.bibs.highest, id)
-	return object(status, b)
+	all.written.Put(strconv.Itoa(id), b)
+	x.Effect("bib", strconv.Itoa(id), 0)
+	return JSON(status, b)
 }

@@ -27,7 +27,10 @@ func TestAKeyMakesOneChargeHoweverOftenItIsSent(t *testing.T) {
 			t.Errorf("got %s, want %s", got, answers[0])
 		}
 	}
-	if diff := cmp.Diff(sim.Effects{Charges: 1, Amount: 350, Keys: 1, Replayed: 63}, a.Effects()); diff != "" {
+	if diff := cmp.Diff(sim.Effects{
+		Charges: 1, Amount: 350, Keys: 1, Replayed: 63,
+		Kinds: map[string]sim.Effect{"charge": {Count: 1, Amount: 350}},
+	}, a.Effects()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -16,15 +16,3 @@ func Demo() *API {
 	}
 	return a
 }
-
-// told is the answer of the demo operations.
-func (a *API) told(x *exchange) answer {
-	return object(200, struct {
-		Message string `json:"message"`
-		Path    string `json:"path"`
-		Asked   int    `json:"asked"`
-	}{
-		"you got through; a path that you did not ask for yet fails twice first",
-		x.r.URL.Path, x.entry.Attempt,
-	})
-}

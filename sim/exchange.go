@@ -1,159 +1,376 @@
 package sim
 
 import (
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/heedproject/heed/sim/rate"
 )
 
-// exchange is one request on its way through the API.
-type exchange struct {
-	api   *API
-	w     http.ResponseWriter
-	r     *http.Request
-	body  []byte
-	begun time.Time
+// Exchange is one request on its way through a pack. An operation asks it for
+// what it needs and gives back an Answer.
+type Exchange struct {
+	Request *http.Request
+	// Body is the whole body of the request; Request.Body is used up.
+	Body []byte
+	// Path is the path within the pack: without /t/CASE and /PACK.
+	Path string
 
-	caller    *caller
-	operation *operation // nil: unknown
-	value     string     // what the {…} of the operation matched
-	step      step
-	entry     Entry
-	refused   *answer // the request itself was bad
+	w          http.ResponseWriter
+	own        *Case
+	pack       *pack
+	operation  *operation // nil: unknown
+	values     values     // what the {…} of the operation matched
+	credential string
+	caller     *caller
+	begun      time.Time // on the clock of the case
+	step       step
+	refused    *Refusal // the request itself was bad
+	entry      record
+	running    []int // limits of the pack that count x while it runs
+	holding    bool  // the idempotency key
+	ids        int   // given out
+	era        int   // of the case, when x began
+	form       url.Values
 }
 
-// begin reads the request and claims its step. Claim, count and journal are
-// one atomic act, so that parallel requests share out the steps exactly.
-func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
-	x := &exchange{api: a, w: w, r: r}
+// Value is what {name} of the operation's route matched.
+func (x *Exchange) Value(name string) string {
+	if x.operation == nil {
+		return ""
+	}
+	return x.operation.pattern.value(name, &x.values)
+}
+
+// Operation is the logical name of the operation, "" if there is none.
+func (x *Exchange) Operation() string {
+	if x.operation == nil {
+		return ""
+	}
+	return x.operation.Name
+}
+
+// Query is the first value of a query parameter.
+func (x *Exchange) Query(name string) string {
+	if x.Request.URL.RawQuery == "" {
+		return ""
+	}
+	return x.Request.URL.Query().Get(name)
+}
+
+// Form is a body in application/x-www-form-urlencoded, with the query's
+// parameters where the body lacks them.
+func (x *Exchange) Form() url.Values {
+	if x.form == nil {
+		x.form, _ = url.ParseQuery(string(x.Body)) // what can be read of it counts
+		for name, v := range x.Request.URL.Query() {
+			if _, ok := x.form[name]; !ok {
+				x.form[name] = v
+			}
+		}
+	}
+	return x.form
+}
+
+// Decode reads a JSON body into v.
+func (x *Exchange) Decode(v any) error { return json.Unmarshal(x.Body, v) }
+
+// Credential is the secret by which the pack knows the caller. Do not tell it.
+func (x *Exchange) Credential() string { return x.credential }
+
+// Attempt counts the requests of this caller at this method and path, from 1.
+func (x *Exchange) Attempt() int { return x.entry.attempt }
+
+// CaseID is the id of the case, "" for the one without a name.
+func (x *Exchange) CaseID() string { return x.own.id }
+
+// Seed is that of the world.
+func (x *Exchange) Seed() uint64 { return x.own.api.world.Seed }
+
+// World is the world as it was asked for.
+func (x *Exchange) World() World { return x.own.api.world }
+
+// Now is the time on the clock of the case.
+func (x *Exchange) Now() time.Time { return x.own.clock.now() }
+
+// Draw returns a number in [0, 1) that depends on the seed, the case, the
+// caller, the operation, the attempt and the purpose, and on nothing else.
+func (x *Exchange) Draw(purpose string) float64 {
+	return x.chance(purpose).number(x.entry.attempt).part()
+}
+
+func (x *Exchange) chance(purpose string) sum {
+	return (sumBegin ^ sum(x.own.api.world.Seed)).text(purpose).text(x.own.id).
+		text(x.caller.name).text(x.Request.Method).text(x.Path)
+}
+
+// ID returns prefix and 16 letters and digits: another one at every call, the
+// same ones in the same world.
+func (x *Exchange) ID(prefix string) string {
+	x.ids++
+	h := x.chance("id").number(x.entry.attempt).number(x.ids)
+	var raw [10]byte
+	binary.BigEndian.PutUint64(raw[:], uint64(h))
+	binary.BigEndian.PutUint16(raw[8:], uint16(h.number(1)))
+	return prefix + strings.ToLower(base32.StdEncoding.EncodeToString(raw[:]))
+}
+
+// After runs do when d has passed on the clock of the case, alone in it as an
+// operation is. A case that was reset runs it no more.
+func (x *Exchange) After(d time.Duration, do func(now time.Time)) {
+	c, era := x.own, x.own.era
+	c.clock.after(d, func() {
+		now := c.clock.now()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.era == era {
+			do(now)
+		}
+	})
+}
+
+// Effect enters into the ledger that something was done. Subject is what it
+// was done to, so that doing it twice is told; "" if that means nothing.
+func (x *Exchange) Effect(kind, subject string, amount int64) {
+	x.own.ledger.add(kind, subject, amount)
+}
+
+// Refuse writes a refusal in the dialect of the pack.
+func (x *Exchange) Refuse(r Refusal) Answer {
+	if r.Detail == "" {
+		r.Detail = strings.ToLower(http.StatusText(r.StatusOr(r.Kind.DefaultStatus())))
+	}
+	if f := x.pack.Dialect.Refuse; f != nil {
+		return f(x, r)
+	}
+	return Plain(x, r)
+}
+
+// read takes the body in.
+func (x *Exchange) read() {
+	if x.Request.Body == nil || x.Request.Body == http.NoBody || x.Request.ContentLength == 0 {
+		return // an in-memory transport may leave it out
+	}
 	var err error
-	if r.Body != nil { // an in-memory transport may leave it out
-		x.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	}
-	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-		an := problem(http.StatusRequestEntityTooLarge, "the body is longer than "+strconv.Itoa(maxBody)+" bytes")
-		x.refused = &an
+	x.Body, err = io.ReadAll(http.MaxBytesReader(x.w, x.Request.Body, maxBody))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		x.refused = &Refusal{Kind: TooLarge, Detail: "the body is longer than " + strconv.Itoa(maxBody) + " bytes"}
 	} else if err != nil {
-		an := problem(http.StatusBadRequest, "the body could not be read; send all of it")
-		x.refused = &an
+		x.refused = &Refusal{Kind: BadRequest, Detail: "the body could not be read; send all of it"}
 	}
-	x.operation, x.value = findOperation(r)
-
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	x.begun = time.Now()
-	c, credential := a.callerOf(r, x.begun)
-	x.caller = c
-	x.note()
-	at := credential + "\x00" + r.Method + "\x00" + r.URL.Path
-	n, _ := a.asked.get(at)
-	a.asked.put(at, n+1)
-	x.entry.Attempt = n + 1
-	if x.refused == nil {
-		x.claim(credential)
-	}
-	x.entry = a.journal.add(x.entry)
-	return x
 }
 
-// note writes down what is known of the request before it is answered.
-func (x *exchange) note() {
-	x.entry = Entry{
-		Time: x.begun, Caller: x.caller.name, Connection: x.r.RemoteAddr,
-		Method: x.r.Method, Path: clip(x.r.URL.Path), BytesIn: len(x.body),
+// begin finds the caller and claims the step. Claim, count and journal are one
+// atomic act, so that parallel requests share out the steps exactly.
+func (x *Exchange) begin() {
+	c := x.own
+	var key, body fingerprint
+	if len(x.Body) > 0 {
+		body = fingerprintOf(x.Body)
 	}
-	if x.operation != nil {
-		x.entry.Operation = x.operation.name
+	if k := x.Request.Header.Get(x.pack.keys.Header); k != "" {
+		key = fingerprintOf(k)
 	}
-	if len(x.body) > 0 {
-		x.entry.Body = hash(x.body)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x.begun, x.era = c.clock.now(), c.era
+	x.caller = c.callerOf(x.pack, x.credential)
+	x.entry = record{
+		time: x.begun, pack: x.pack, operation: x.operation, caller: x.caller.name, connection: x.Request.RemoteAddr,
+		method: x.Request.Method, path: x.Path, bytesIn: len(x.Body), key: key, body: body,
 	}
-	if k := x.r.Header.Get("Idempotency-Key"); k != "" {
-		x.entry.Key = hash(k)
+	if o := x.caller; x.begun.Before(o.until) && x.begun.Sub(o.toldAt) >= c.api.world.Grace {
+		x.entry.early = o.until.Sub(x.begun)
 	}
-	if c := x.caller; x.begun.Before(c.until) && x.begun.Sub(c.toldAt) >= x.api.world.Grace {
-		x.entry.Early = c.until.Sub(x.begun)
+	at := x.caller.hash.text(x.Request.Method).text(x.Path).number(0)
+	n, _ := c.asked.get(at)
+	c.asked.put(at, n+1)
+	x.entry.attempt = n + 1
+	if x.refused == nil {
+		x.claim()
 	}
+	c.journal.add(&x.entry)
 }
 
 // claim takes the next step of the first line that matches.
-func (x *exchange) claim(credential string) {
-	a := x.api
-	i, apart, ok := a.steps.find(x.r.Method, x.r.URL.Path)
+func (x *Exchange) claim() {
+	c := x.own
+	if len(c.steps.rules) == 0 {
+		return
+	}
+	i, apart, ok := c.steps.find(x)
 	if !ok {
 		return
 	}
-	at := credential + "\x00" + strconv.Itoa(i) + "\x00" + apart
-	n, _ := a.claimed.get(at)
-	s, ok := a.steps.rules[i].at(n)
+	at := x.caller.hash.text(apart).number(i)
+	n, _ := c.claimed.get(at)
+	s, ok := c.steps.rules[i].at(n)
 	if !ok {
 		return
 	}
-	a.claimed.put(at, n+1)
-	x.step, x.entry.Step = s, s.text
+	c.claimed.put(at, n+1)
+	x.step, x.entry.step = s, s.text
 }
 
-// usual is the behaviour without a step: the limit, then chance, then the
-// operation.
-func (x *exchange) usual() {
+// usual is the behaviour without a step: authorization, the limits, chance,
+// and then the operation.
+func (x *Exchange) usual() {
 	if x.operation == nil {
-		x.write(unknown(x.r))
+		x.refuse(x.pack.unknown(x))
 		return
 	}
-	var quota answer
-	if !x.operation.free {
-		if !x.admit(&quota) {
-			x.write(quota)
+	var fields Answer
+	if !x.operation.Free {
+		if r := x.authorize(); r != nil {
+			x.refuse(*r)
 			return
 		}
-		if f := x.api.world.FailureRate; f > 0 && x.draw("failure") < f {
-			x.write(problem(http.StatusServiceUnavailable, "a failure by chance"))
+		if an, ok := x.admit(&fields); !ok {
+			x.write(an)
+			return
+		}
+		if f := x.own.api.world.FailureRate; f > 0 && x.Draw("failure") < f {
+			x.refuse(Refusal{Kind: Overloaded, Detail: "a failure by chance"})
 			return
 		}
 	}
 	an := x.operate()
-	an.header = append(an.header, quota.header...)
+	if len(fields.Fields) > 0 {
+		an.Fields = append(an.Fields[:len(an.Fields):len(an.Fields)], fields.Fields...)
+	}
 	x.write(an)
 }
 
-// admit asks the bucket. It writes the quota into an, and the whole answer
-// when there is no token.
-func (x *exchange) admit(an *answer) bool {
-	w := x.api.world
-	if w.Rate == 0 {
-		return true
+func (x *Exchange) authorize() *Refusal {
+	if x.pack.Authorize == nil {
+		return nil
 	}
-	x.api.mu.Lock()
-	defer x.api.mu.Unlock()
-	now := time.Now()
-	wait, ok := x.caller.bucket.take(w, now)
-	if !ok {
-		*an = problem(http.StatusTooManyRequests, "too many requests with this credential; wait as long as Retry-After says")
-		an.set("Retry-After", wholeSeconds(max(wait, time.Second)))
-		x.entry.Throttled = true
-		x.caller.close(now, wait)
-	}
-	x.caller.bucket.tell(w, an)
-	return ok
+	x.own.mu.Lock()
+	defer x.own.mu.Unlock()
+	return x.pack.Authorize(x)
 }
 
-// operate does what was asked for.
-func (x *exchange) operate() answer {
-	if x.operation == nil {
-		return unknown(x.r)
+// admit asks every limit that counts x. It writes the quota into fields; when
+// one of them refuses it returns the whole answer.
+func (x *Exchange) admit(fields *Answer) (an Answer, ok bool) {
+	if len(x.pack.limits) == 0 {
+		return an, true
 	}
-	x.api.mu.Lock()
-	defer x.api.mu.Unlock()
-	return x.operation.answer(x.api, x)
+	x.own.mu.Lock()
+	defer x.own.mu.Unlock()
+	now := x.own.clock.now()
+	if r := x.count(now); r != nil {
+		if r.Wait > 0 {
+			x.caller.close(now, r.Wait)
+		}
+		x.entry.throttled, x.entry.limit = true, r.Limit.Name
+		an = x.Refuse(*r)
+		x.tell(&an, now)
+		return an, false
+	}
+	x.tell(fields, now)
+	return an, true
+}
+
+// count takes the cost from all limits, or refuses and takes it from none.
+func (x *Exchange) count(now time.Time) *Refusal {
+	var worst *Refusal
+	for i := range x.pack.limits {
+		l := &x.pack.limits[i]
+		if !l.applies(x.Request.Method, x.Path) {
+			continue
+		}
+		m := x.own.meter(x, i)
+		wait := m.Ask(&l.Limit, now, x.cost(l))
+		if wait == 0 {
+			continue
+		}
+		r := Refusal{Kind: Throttled, Limit: &l.Limit, Wait: m.Refuse(&l.Limit, now, wait)}
+		r.Detail = "too many requests with this credential; wait as long as Retry-After says"
+		if _, banned := m.Blocked(now); banned {
+			r.Kind, r.Detail = Banned, "shut out: too many requests came before the time that was told"
+		}
+		if l.Kind == rate.Concurrency && wait == 1 {
+			r.Wait, r.Detail = 0, "too many requests at the same time"
+		}
+		if worst == nil || r.Wait > worst.Wait {
+			worst = &r
+		}
+	}
+	if worst != nil {
+		return worst
+	}
+	for i := range x.pack.limits {
+		l := &x.pack.limits[i]
+		if !l.applies(x.Request.Method, x.Path) {
+			continue
+		}
+		x.own.meter(x, i).Spend(&l.Limit, now, x.cost(l))
+		if l.Kind == rate.Concurrency {
+			x.running = append(x.running, i)
+		}
+	}
+	return nil
+}
+
+func (x *Exchange) cost(l *limit) float64 {
+	switch {
+	case !l.Weighted:
+		return 1
+	case x.operation.CostOf != nil:
+		return x.operation.CostOf(x)
+	}
+	return x.operation.Cost
+}
+
+// tell adds what headers say of the limits.
+func (x *Exchange) tell(an *Answer, now time.Time) {
+	var room [4]rate.Told
+	told := room[:0]
+	for i := range x.pack.limits {
+		l := &x.pack.limits[i]
+		if !l.applies(x.Request.Method, x.Path) {
+			continue
+		}
+		if t, ok := x.own.meter(x, i).Told(&l.Limit, now); ok {
+			told = append(told, t)
+		}
+	}
+	switch {
+	case len(told) == 0:
+	case x.pack.Dialect.Quota != nil:
+		x.pack.Dialect.Quota(an, told)
+	default:
+		quota(an, told)
+	}
+}
+
+// operate does what was asked for, once per idempotency key.
+func (x *Exchange) operate() Answer {
+	if x.operation == nil {
+		return x.Refuse(x.pack.unknown(x))
+	}
+	x.own.mu.Lock()
+	defer x.own.mu.Unlock()
+	if key := x.key(); key != "" {
+		return x.operateKeyed(key)
+	}
+	return x.operation.Do(x)
 }
 
 // close notes that the caller was told to stay away for d.
-func (x *exchange) close(d time.Duration) {
-	x.api.mu.Lock()
-	defer x.api.mu.Unlock()
-	x.caller.close(time.Now(), d)
+func (x *Exchange) close(d time.Duration) {
+	x.own.mu.Lock()
+	defer x.own.mu.Unlock()
+	x.caller.close(x.own.clock.now(), d)
 }
 
 func (c *caller) close(now time.Time, d time.Duration) {
@@ -162,34 +379,39 @@ func (c *caller) close(now time.Time, d time.Duration) {
 	}
 }
 
-func (x *exchange) draw(purpose string) float64 {
-	return x.api.world.draw(purpose, x.caller.name, x.r.Method+" "+x.r.URL.Path, x.entry.Attempt)
-}
+func (x *Exchange) refuse(r Refusal) { x.write(x.Refuse(r)) }
 
-func (x *exchange) write(an answer) {
-	x.outcome(an.status)
-	x.entry.BytesOut = len(an.body)
-	an.write(x.w)
+func (x *Exchange) write(an Answer) {
+	x.outcome(an.Status)
+	x.entry.bytesOut = len(an.Body)
+	an.write(x)
 }
 
 // outcome notes the status that the caller sees; 0 is no answer.
-func (x *exchange) outcome(status int) { x.entry.Status = status }
+func (x *Exchange) outcome(status int) { x.entry.status = status }
 
-func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush() }
+func (x *Exchange) flush() error { return http.NewResponseController(x.w).Flush() }
+
+// rest waits on the clock of the case and tells whether the caller is still there.
+func (x *Exchange) rest(d time.Duration) bool { return x.own.clock.rest(x.Request.Context(), d) }
 
 // end settles the entry, also when a fault aborts the handler.
-func (x *exchange) end() {
-	x.api.mu.Lock()
-	defer x.api.mu.Unlock()
-	x.entry.Took = time.Since(x.begun)
-	x.api.journal.settle(x.entry)
-}
-
-// clip bounds what one request adds to the journal.
-func clip(path string) string {
-	const most = 256
-	if len(path) > most {
-		return path[:most] + "…"
+func (x *Exchange) end() {
+	c := x.own
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x.entry.took = c.clock.now().Sub(x.begun)
+	if c.era != x.era {
+		return // the case was reset meanwhile
 	}
-	return path
+	for _, i := range x.running {
+		l := &x.pack.limits[i]
+		c.meter(x, i).Release(&l.Limit, x.cost(l))
+	}
+	if x.holding {
+		if k, ok := c.keys.get(x.keyPlace(x.key())); ok {
+			k.held = false
+		}
+	}
+	c.journal.settle(&x.entry)
 }

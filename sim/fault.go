@@ -1,35 +1,62 @@
 package sim
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
 )
 
-// fault is one way to misbehave. To add one: write its serve function in a
-// file of its own, with a comment that says what a client sees, and list it
-// in faults. A fault that lets the operation happen calls x.operate.
+// fault is one way to misbehave.
+//
+// To add one:
+//  1. Write its serve function in a file fault_NAME.go, with a comment that
+//     says what a client sees and what happened on the server.
+//  2. End with x.write(answer), x.refuse(refusal), or, where the client sees
+//     no answer, x.outcome(0) and an aborted handler.
+//  3. A fault that lets the operation happen calls x.operate; one that comes
+//     before authorization and limits calls x.usual instead.
+//  4. One that waits calls x.hold first, so that a second request with the
+//     same idempotency key meets it in flight, and then x.rest: never time.Sleep.
+//  5. Chance comes from x.Draw("NAME") and from nowhere else.
+//  6. List it in faults below, with the arguments that it takes, and add its
+//     word to the comment of ParseSteps and a test of what is on the wire.
 type fault struct {
 	name   string
+	serve  func(x *Exchange)
 	takes  []string // names of durations, all optional
-	serve  func(x *exchange)
 	counts []string // names of numbers, all optional
+	text   string   // what the text in parentheses is; "": it takes none
+	must   bool     // the text may not be left out
 }
 
-var statusFault = fault{"a status", []string{"after", "date", "reset"}, serveStatus, []string{"remaining"}}
+var statusFault = fault{name: "a status", serve: serveStatus, takes: []string{"after", "date", "reset"}, counts: []string{"remaining"}}
 
 // faults lists the words of the steps language.
 var faults = []fault{
-	{"reset", nil, serveReset, nil},
-	{"commit-then-reset", nil, serveCommitThenReset, nil},
-	{"truncate", nil, serveTruncate, nil},
-	{"envelope", nil, serveEnvelope, nil},
-	{"empty", nil, serveEmpty, nil},
-	{"html", nil, serveHTML, nil},
-	{"stale", []string{"age"}, serveStale, nil},
-	{"slow", []string{"for", "upto"}, serveSlow, nil},
-	{"hang", []string{"for"}, serveHang, nil},
+	{name: "throttle", serve: serveThrottle, takes: []string{"after", "date"}},
+	{name: "expire", serve: serveExpire},
+	{name: "reset", serve: serveReset},
+	{name: "close", serve: serveClose},
+	{name: "hang", serve: serveHang, takes: []string{"for"}},
+	{name: "commit-then-reset", serve: serveCommitThenReset},
+	{name: "commit-then-500", serve: func(x *Exchange) { serveCommitThen(x, 500) }},
+	{name: "commit-then-504", serve: func(x *Exchange) { serveCommitThen(x, 504) }},
+	{name: "commit-then-hang", serve: serveCommitThenHang, takes: []string{"for"}},
+	{name: "slow", serve: serveSlow, takes: []string{"for", "upto", "median", "p99"}},
+	{name: "stall", serve: serveStall, takes: []string{"for"}, counts: []string{"at"}},
+	{name: "drip", serve: serveDrip, takes: []string{"every"}, counts: []string{"bytes"}},
+	{name: "truncate", serve: serveTruncate},
+	{name: "cut", serve: serveCut, counts: []string{"at"}},
+	{name: "cut-clean", serve: serveCutClean, counts: []string{"at"}},
+	{name: "cut-valid", serve: serveCutValid},
+	{name: "malformed", serve: serveMalformed},
+	{name: "wrong-type", serve: serveWrongType, text: "a media type"},
+	{name: "empty", serve: serveEmpty},
+	{name: "envelope", serve: serveEnvelope},
+	{name: "html", serve: serveHTML},
+	{name: "stale", serve: serveStale, takes: []string{"age"}},
+	{name: "redirect", serve: serveRedirect, text: "a URL"},
+	{name: "golden", serve: serveGolden, text: "the name of a golden exchange", must: true},
 }
 
 func faultNames() string {
@@ -42,10 +69,14 @@ func faultNames() string {
 
 // usage says what f takes; f is nil for ok.
 func (f *fault) usage() string {
-	if f == nil || len(f.takes) == 0 {
-		return "write it without parentheses"
+	switch {
+	case f == nil:
+	case f.text != "":
+		return "it takes " + f.text
+	case len(f.takes)+len(f.counts) > 0:
+		return "it takes " + strings.Join(slices.Concat(f.takes, f.counts), "=, ") + "="
 	}
-	return "it takes " + strings.Join(slices.Concat(f.takes, f.counts), "=, ") + "="
+	return "write it without parentheses"
 }
 
 // wait returns a duration of the step, or d when the step does not give it.
@@ -56,14 +87,24 @@ func (s step) wait(name string, d time.Duration) time.Duration {
 	return d
 }
 
-// rest waits for d and tells whether the caller is still there.
-func rest(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
+// count returns a number of the step, or n when the step does not give it.
+func (s step) count(name string, n int) int {
+	if c, ok := s.counts[name]; ok {
+		return c
+	}
+	return n
+}
+
+// waiting holds the idempotency key and waits. It tells whether the fault may
+// go on; if not, what there is to answer is answered.
+func (x *Exchange) waiting(d time.Duration) bool {
+	if r := x.hold(); r != nil {
+		x.refuse(*r)
 		return false
 	}
+	if !x.rest(d) {
+		x.outcome(0)
+		return false
+	}
+	return true
 }

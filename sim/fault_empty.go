@@ -1,4 +1,5 @@
 package sim
 
-// serveEmpty answers 200 and promises JSON, but the body is empty.
-func serveEmpty(x *exchange) { x.write(answer{status: 200}) }
+// serveEmpty answers 200 and promises JSON, but the body is empty. Nothing
+// happened.
+func serveEmpty(x *Exchange) { x.write(Answer{Status: 200}) }

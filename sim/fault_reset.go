@@ -8,7 +8,7 @@ import (
 // serveReset ends the connection with a TCP reset before any answer: the
 // client sees "connection reset by peer". Nothing happened on the server.
 // Where the connection cannot be had (HTTP/2, a recorder) the handler aborts.
-func serveReset(x *exchange) {
+func serveReset(x *Exchange) {
 	x.outcome(0)
 	c, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
@@ -22,7 +22,7 @@ func serveReset(x *exchange) {
 
 // serveCommitThenReset does the work and then loses the answer: the client
 // cannot know whether it was done.
-func serveCommitThenReset(x *exchange) {
+func serveCommitThenReset(x *Exchange) {
 	x.operate()
 	serveReset(x)
 }

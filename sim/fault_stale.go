@@ -7,11 +7,11 @@ import (
 
 // serveStale gives the true answer from a cache that forgot to refresh it: Age
 // (RFC 9111 §5.1) and Cache-Status (RFC 9211) tell. age= defaults to an hour.
-func serveStale(x *exchange) {
+func serveStale(x *Exchange) {
 	an := x.operate()
 	age := x.step.wait("age", time.Hour)
-	an.set("Age", wholeSeconds(age))
-	an.set("Cache-Status", "sim; hit; ttl=-"+wholeSeconds(age))
-	an.set("Last-Modified", x.begun.Add(-age).UTC().Format(http.TimeFormat))
+	an.Set("Age", WholeSeconds(age))
+	an.Set("Cache-Status", "sim; hit; ttl=-"+WholeSeconds(age))
+	an.Set("Last-Modified", x.begun.Add(-age).UTC().Format(http.TimeFormat))
 	x.write(an)
 }

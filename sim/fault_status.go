@@ -3,29 +3,64 @@ package sim
 import (
 	"net/http"
 	"strconv"
-	"time"
 )
 
-// serveStatus answers with a status alone. after= adds Retry-After in whole
-// seconds, date= the same as an HTTP-date; both are rounded up, as a second is
-// the finest that the header can say (RFC 9110 §10.2.3). remaining= and reset=
+// serveStatus answers with a status, in the words that the dialect has for
+// it. after= adds the wait, date= the same as a date; remaining= and reset=
 // add what is left of the quota, and in how many seconds it comes back.
-func serveStatus(x *exchange) {
-	an := problem(x.step.status, http.StatusText(x.step.status)+", as the steps say")
-	if d, ok := x.step.waits["after"]; ok {
-		an.set("Retry-After", wholeSeconds(d))
-		x.close(d)
-	} else if d, ok := x.step.waits["date"]; ok {
-		at := x.begun.Add(d + time.Second - 1)
-		an.set("Date", x.begun.UTC().Format(http.TimeFormat))
-		an.set("Retry-After", at.UTC().Format(http.TimeFormat))
-		x.close(d)
-	}
+// Nothing happened; a provider that keeps its failures gives this one again
+// for the same idempotency key.
+func serveStatus(x *Exchange) {
+	r := Refusal{Kind: kindOf(x.step.status), Status: x.step.status}
+	r.Detail = http.StatusText(r.Status) + ", as the steps say"
+	an := x.stay(r)
 	if n, ok := x.step.counts["remaining"]; ok {
-		an.set("X-RateLimit-Remaining", strconv.Itoa(n))
+		an.Set("X-RateLimit-Remaining", strconv.Itoa(n))
 	}
 	if d, ok := x.step.waits["reset"]; ok {
-		an.set("X-RateLimit-Reset", wholeSeconds(d))
+		an.Set("X-RateLimit-Reset", WholeSeconds(d))
 	}
+	x.save(an)
 	x.write(an)
+}
+
+// stay writes r with the wait that the step names, and notes it for the journal.
+func (x *Exchange) stay(r Refusal) Answer {
+	d, ok := x.step.waits["after"]
+	if !ok {
+		if d, ok = x.step.waits["date"]; !ok {
+			return x.Refuse(r)
+		}
+		r.Date = true
+	}
+	x.close(d)
+	r.Wait = d
+	an := x.Refuse(r)
+	if d == 0 && !r.Date { // zero is a wait that providers really tell
+		an.Set("Retry-After", "0")
+	}
+	return an
+}
+
+func kindOf(status int) Kind {
+	switch status {
+	case 401:
+		return Unauthorized
+	case 403:
+		return Forbidden
+	case 404:
+		return NotFound
+	case 409:
+		return Conflict
+	case 413:
+		return TooLarge
+	case 429:
+		return Throttled
+	case 500:
+		return Failed
+	}
+	if status >= 500 {
+		return Overloaded
+	}
+	return BadRequest
 }

@@ -4,19 +4,22 @@ import "time"
 
 // Entry is one request as the simulator saw it.
 type Entry struct {
-	Seq        int           `json:"seq"` // from 1, in the order of arrival
-	Time       time.Time     `json:"time"`
+	Seq        int           `json:"seq"`  // from 1, in the order of arrival
+	Time       time.Time     `json:"time"` // on the clock of the case
+	Pack       string        `json:"pack"`
 	Caller     string        `json:"caller"` // anonymous, or a short hash of the credential
 	Connection string        `json:"connection,omitempty"`
 	Method     string        `json:"method"`
-	Path       string        `json:"path"`
-	Operation  string        `json:"operation,omitempty"` // empty: there is none
+	Path       string        `json:"path"`                // within the pack
+	Operation  string        `json:"operation,omitempty"` // its logical name; empty: there is none
 	Attempt    int           `json:"attempt"`             // of this caller at this method and path
 	Step       string        `json:"step,omitempty"`      // of the script; empty: the list is used up, or there is none
 	Status     int           `json:"status"`              // 0: no answer, or none yet
 	Took       time.Duration `json:"took_ns"`
 	Open       bool          `json:"open,omitempty"`      // the answer is still to come
-	Throttled  bool          `json:"throttled,omitempty"` // by the rate limit
+	Throttled  bool          `json:"throttled,omitempty"` // by a rate limit
+	Limit      string        `json:"limit,omitempty"`     // the name of that limit
+	Replayed   bool          `json:"replayed,omitempty"`  // from the memory of the idempotency key
 	Early      time.Duration `json:"early_ns,omitempty"`  // how long before the instant the caller was told
 	Key        string        `json:"key_hash,omitempty"`  // hash of the idempotency key
 	Body       string        `json:"body_hash,omitempty"` // hash of the request's body
@@ -32,39 +35,86 @@ type Journal struct {
 	Entries  []Entry `json:"entries"`
 }
 
-// journal is a ring.
-type journal struct {
-	seq  int
-	size int
-	ring []Entry
+// record is an Entry in the form that costs least to write.
+type record struct {
+	seq        int
+	time       time.Time
+	pack       *pack
+	operation  *operation
+	caller     string
+	connection string
+	method     string
+	path       string
+	step       string
+	limit      string
+	took       time.Duration
+	early      time.Duration
+	attempt    int
+	status     int
+	bytesIn    int
+	bytesOut   int
+	key, body  fingerprint
+	open       bool
+	throttled  bool
+	replayed   bool
 }
 
-func (j *journal) add(e Entry) Entry {
-	j.seq++
-	e.Seq, e.Open = j.seq, true
-	if len(j.ring) < j.size {
-		j.ring = append(j.ring, e)
-	} else {
-		j.ring[(e.Seq-1)%j.size] = e
+func (r *record) entry() Entry {
+	e := Entry{
+		Seq: r.seq, Time: r.time, Pack: r.pack.Name, Caller: r.caller, Connection: r.connection,
+		Method: r.method, Path: clip(r.path), Attempt: r.attempt, Step: r.step, Status: r.status,
+		Took: r.took, Open: r.open, Throttled: r.throttled, Limit: r.limit, Replayed: r.replayed, Early: r.early,
+		Key: r.key.String(), Body: r.body.String(), BytesIn: r.bytesIn, BytesOut: r.bytesOut,
+	}
+	if r.operation != nil {
+		e.Operation = r.operation.Name
 	}
 	return e
 }
 
-// settle replaces the entry of a request that ended, unless it was dropped.
-func (j *journal) settle(e Entry) {
-	e.Open = false
-	if at := (e.Seq - 1) % j.size; at < len(j.ring) && j.ring[at].Seq == e.Seq {
-		j.ring[at] = e
+// clip bounds what one request adds to the journal.
+func clip(path string) string {
+	const most = 256
+	if len(path) > most {
+		return path[:most] + "…"
+	}
+	return path
+}
+
+// journal is a ring.
+type journal struct {
+	seq  int
+	size int
+	ring []record
+}
+
+// add writes r down as open and numbers it.
+func (j *journal) add(r *record) {
+	j.seq++
+	r.seq, r.open = j.seq, true
+	if len(j.ring) < j.size {
+		j.ring = append(j.ring, *r)
+	} else {
+		j.ring[(r.seq-1)%j.size] = *r
+	}
+}
+
+// settle replaces the record of a request that ended, unless it was dropped.
+func (j *journal) settle(r *record) {
+	r.open = false
+	if at := (r.seq - 1) % j.size; at < len(j.ring) && j.ring[at].seq == r.seq {
+		j.ring[at] = *r
 	}
 }
 
 func (j *journal) read() Journal {
 	out := Journal{Requests: j.seq, Dropped: j.seq - len(j.ring), Entries: make([]Entry, 0, len(j.ring))}
-	oldest := j.seq % j.size
-	if len(j.ring) < j.size {
-		oldest = 0
+	oldest := 0
+	if len(j.ring) == j.size {
+		oldest = j.seq % j.size
 	}
-	out.Entries = append(out.Entries, j.ring[oldest:]...)
-	out.Entries = append(out.Entries, j.ring[:oldest]...)
+	for i := range j.ring {
+		out.Entries = append(out.Entries, j.ring[(oldest+i)%len(j.ring)].entry())
+	}
 	return out
 }

@@ -52,13 +52,20 @@ func (p *scanner) next(c byte) bool {
 }
 
 func (p *scanner) errorAt(pos int, remedy, format string, args ...any) error {
-	return &StepsError{p.number, utf8.RuneCountInString(p.line[:pos]) + 1, fmt.Sprintf(format, args...), remedy}
+	return &StepsError{p.number, p.column(pos), fmt.Sprintf(format, args...), remedy}
 }
+
+func (p *scanner) column(pos int) int { return utf8.RuneCountInString(p.line[:pos]) + 1 }
 
 func (p *scanner) rule() (rule, error) {
 	var r rule
 	begin := p.pos
 	r.method = p.until(" \t:")
+	r.line, r.column = p.number, p.column(begin)
+	if strings.Contains(r.method, ".") && p.next(':') { // a logical name such as charges.create
+		r.named, r.method = r.method, ""
+		return r, p.steps(&r)
+	}
 	if r.method == "" || strings.Trim(r.method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" && r.method != "*" {
 		return r, p.errorAt(begin, "begin with a method such as GET, or *", "%q is no method", r.method)
 	}
@@ -72,20 +79,24 @@ func (p *scanner) rule() (rule, error) {
 	if !ok {
 		return r, p.errorAt(p.pos, "write a colon and a space, then the steps", "no steps follow the path")
 	}
+	return r, p.steps(&r)
+}
+
+// steps reads the list to the end of the line.
+func (p *scanner) steps(r *rule) error {
 	for {
 		p.space()
 		s, err := p.step()
 		if err != nil {
-			return r, err
+			return err
 		}
 		r.steps = append(r.steps, s)
-		r.total += s.repeat
 		p.space()
 		if p.done() {
-			return r, nil
+			return nil
 		}
 		if !p.next(',') {
-			return r, p.errorAt(p.pos, "put a comma between two steps", "%q is not expected here", p.line[p.pos:])
+			return p.errorAt(p.pos, "put a comma between two steps", "%q is not expected here", p.line[p.pos:])
 		}
 	}
 }
@@ -105,7 +116,7 @@ func (p *scanner) path() (string, bool) {
 func (p *scanner) step() (step, error) {
 	begin := p.pos
 	word := p.until(" \t,()")
-	s := step{text: word, repeat: 1}
+	s := step{text: word, repeat: 1, column: p.column(begin)}
 	if n, err := strconv.Atoi(word); err == nil && len(word) == 3 && n >= 200 && n <= 599 {
 		s.status, s.fault = n, &statusFault
 	} else if word != "ok" {
@@ -125,7 +136,13 @@ func (p *scanner) step() (step, error) {
 func (p *scanner) arguments(s *step) error {
 	begin := p.pos
 	if !p.next('(') {
+		if s.fault != nil && s.fault.must {
+			return p.errorAt(p.pos, "write "+s.text+"(…)", "%s needs %s in parentheses", s.text, s.fault.text)
+		}
 		return nil
+	}
+	if s.fault != nil && s.fault.text != "" {
+		return p.said(s)
 	}
 	s.waits, s.counts = map[string]time.Duration{}, map[string]int{}
 	for {
@@ -141,6 +158,20 @@ func (p *scanner) arguments(s *step) error {
 		s.text += argumentText(p.line[begin:p.pos])
 		return nil
 	}
+}
+
+// said reads a text up to the closing parenthesis.
+func (p *scanner) said(s *step) error {
+	begin := p.pos
+	s.said = strings.TrimSpace(p.until(")"))
+	if s.said == "" {
+		return p.errorAt(begin, "write "+s.text+"(…)", "%s needs %s in parentheses", s.text, s.fault.text)
+	}
+	if !p.next(')') {
+		return p.errorAt(p.pos, "close it with )", "the parenthesis is open")
+	}
+	s.text += "(" + s.said + ")"
+	return nil
 }
 
 // argument reads name=value.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,8 +31,10 @@ type Steps struct{ rules []rule }
 type rule struct {
 	method  string // * for any
 	pattern pattern
+	named   string // the logical name of an operation, in place of both
 	steps   []step
-	total   int // steps with their repeats
+
+	line, column int
 }
 
 // step is one misbehaviour, a number of times.
@@ -40,8 +43,10 @@ type step struct {
 	status int
 	waits  map[string]time.Duration
 	counts map[string]int
+	said   string // the text in parentheses
 	fault  *fault // nil: ok
 	repeat int
+	column int
 }
 
 // ParseSteps reads a script, one operation per line:
@@ -50,13 +55,26 @@ type step struct {
 //
 // A line begins with a method or *, and a path in which * stands for one
 // segment and ** for the rest. {name} and {name...} do the same, but with a
-// list of steps for each text that they match. After a colon and a space
-// follow the steps: ok, a status from 200 to 599, or one of
-// reset, commit-then-reset, truncate, envelope, empty, html, stale, slow and
-// hang; in parentheses what it takes, as in 429(after=1s) or
-// 429(remaining=0, reset=30s); and how often. A # after a space ends the
-// line. Of several lines that match a request the first one counts. Every
-// caller goes through a list on its own, once.
+// list of steps for each text that they match. The path is the one within the
+// pack. In place of both a line may begin with the logical name of an
+// operation, such as charges.create. After a colon and a space follow the
+// steps: ok, a status from 200 to 599, or a word; in parentheses what it
+// takes; and how often. A # after a space ends the line. Of several lines that
+// match a request the first one counts. Every caller goes through a list on
+// its own, once. The words:
+//
+//	429(after=1s)  429(date=1s)  429(remaining=0, reset=30s)   a status, with what the header tells
+//	throttle(after=1s)       the provider's own way to throttle, which may be no 429
+//	expire                   the credential has expired early
+//	reset  close  hang(for=1h)      no answer: RST, FIN, silence
+//	commit-then-reset  commit-then-500  commit-then-504  commit-then-hang(for=1h)   the work is done
+//	slow(for=1s, upto=3s)  slow(median=200ms, p99=2s)   latency, fixed or by chance
+//	stall(at=10, for=5s)  drip(bytes=1, every=100ms)    after the header
+//	truncate  cut(at=100)           less than Content-Length says
+//	cut-clean(at=100)  cut-valid    less, with a Content-Length that agrees; so that it still parses
+//	malformed  wrong-type(text/plain)  empty  envelope  html  stale(age=1h)   a 200 that is none
+//	redirect(http://other.example/)    to another host
+//	golden(an expired token)           the answer of a golden exchange of the provider
 func ParseSteps(text string) (Steps, error) {
 	var s Steps
 	if len(text) > maxScript {
@@ -81,7 +99,8 @@ func ParseSteps(text string) (Steps, error) {
 // String writes the script in its one standard form.
 func (s Steps) String() string {
 	var b strings.Builder
-	for _, r := range s.rules {
+	for i := range s.rules {
+		r := &s.rules[i]
 		b.WriteString(r.name() + ":")
 		for i, st := range r.steps {
 			if i > 0 {
@@ -98,22 +117,32 @@ func (s Steps) String() string {
 }
 
 // find returns the first rule that matches and what it counts apart by.
-func (s Steps) find(method, path string) (i int, apart string, ok bool) {
-	for i, r := range s.rules {
-		if r.method != "*" && r.method != method {
-			continue
-		}
-		if apart, ok := r.pattern.match(path); ok {
-			return i, apart, true
+func (s *Steps) find(x *Exchange) (i int, apart string, ok bool) {
+	var v values
+	for i := range s.rules {
+		r := &s.rules[i]
+		switch {
+		case r.named != "":
+			if x.operation != nil && x.operation.Name == r.named {
+				return i, "", true
+			}
+		case r.method != "*" && r.method != x.Request.Method:
+		case r.pattern.match(x.Path, &v):
+			return i, v.apart(), true
 		}
 	}
 	return 0, "", false
 }
 
-func (r rule) name() string { return r.method + " " + r.pattern.text }
+func (r *rule) name() string {
+	if r.named != "" {
+		return r.named
+	}
+	return r.method + " " + r.pattern.text
+}
 
 // at returns the n-th step, counted from 0.
-func (r rule) at(n int) (step, bool) {
+func (r *rule) at(n int) (step, bool) {
 	for _, s := range r.steps {
 		if n < s.repeat {
 			return s, true
@@ -121,4 +150,44 @@ func (r rule) at(n int) (step, bool) {
 		n -= s.repeat
 	}
 	return step{}, false
+}
+
+// resolve looks up the names of operations and golden exchanges in the packs.
+func (a *API) resolve(s *Steps) error {
+	for _, r := range s.rules {
+		if r.named != "" && !a.names(r.named) {
+			return &StepsError{r.line, r.column, fmt.Sprintf("no pack has an operation %q", r.named),
+				"begin with a method and a path, or a logical name such as charges.create"}
+		}
+		for _, one := range r.steps {
+			if one.fault == nil || one.fault.name != "golden" {
+				continue
+			}
+			if err := a.hasGolden(one.said); err != nil {
+				return &StepsError{r.line, one.column, err.Error(), "take a name from the golden exchanges of the provider"}
+			}
+		}
+	}
+	return nil
+}
+
+func (a *API) names(name string) bool {
+	return slices.ContainsFunc(a.packs, func(p *pack) bool {
+		return slices.ContainsFunc(p.operations, func(o operation) bool { return o.Name == name })
+	})
+}
+
+// hasGolden tells whether some pack has this exchange, and else what there is.
+func (a *API) hasGolden(name string) error {
+	var known []goldenExchange
+	for _, p := range a.packs {
+		known = append(known, a.golden(p)...)
+		if len(a.packs) == 1 && p.goldenErr != nil {
+			return p.goldenErr
+		}
+	}
+	if slices.ContainsFunc(known, func(e goldenExchange) bool { return e.name == name }) {
+		return nil
+	}
+	return fmt.Errorf("there is no golden exchange %q; there are: %s", name, goldenNames(known))
 }

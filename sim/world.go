@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"time"
+
+	"github.com/heedproject/heed/sim/rate"
 )
 
 // maxPenalty keeps doubling far from overflow.
@@ -32,8 +34,28 @@ type World struct {
 	Steps string
 	// Records is how many bibs exist at first. Default 1000.
 	Records int
-	// JournalSize is how many requests the journal keeps. Default 10,000.
+	// JournalSize is how many requests the journal of a case keeps. Default 10,000.
 	JournalSize int
+	// Packs are the providers that are served. Default: Generic alone.
+	Packs []Pack
+	// Limits replace the limits of every pack; empty but not nil: none. Rate and
+	// Burst are the short form of one token bucket.
+	Limits []rate.Limit
+	// Clock says how the time of each case passes. Default: as on the wall.
+	Clock Clock
+	// Cases is how many cases with a name are kept. Default 10,000.
+	Cases int
+}
+
+// limits returns what replaces the limits of the packs, nil if nothing does.
+func (w World) limits() []rate.Limit {
+	if w.Rate == 0 {
+		return w.Limits
+	}
+	return append([]rate.Limit{{
+		Name: "requests", Capacity: float64(w.Burst), Refill: w.Rate,
+		Penalty: rate.Penalty{First: w.Penalty, Max: w.PenaltyMax, Grace: max(w.Grace, 0)},
+	}}, w.Limits...)
 }
 
 func (w World) withDefaults() World {
@@ -45,6 +67,10 @@ func (w World) withDefaults() World {
 	or(&w.Burst, 1)
 	or(&w.Records, 1000)
 	or(&w.JournalSize, 10_000)
+	or(&w.Cases, 10_000)
+	if w.Packs == nil {
+		w.Packs = []Pack{Generic()}
+	}
 	if w.PenaltyMax == 0 {
 		w.PenaltyMax = 2 * time.Minute
 	}
@@ -70,27 +96,10 @@ func (w World) check() error {
 		return fmt.Errorf("sim: failure rate %v is no part between 0 and 1", w.FailureRate)
 	case w.Records < 0 || w.JournalSize < 1:
 		return fmt.Errorf("sim: records %d and journal size %d must not be negative", w.Records, w.JournalSize)
+	case w.Cases < 1 || len(w.Packs) == 0:
+		return fmt.Errorf("sim: %d cases and %d packs leave nothing to serve; give 1 or more of each", w.Cases, len(w.Packs))
+	case !(w.Clock.Scale >= 0 && w.Clock.Scale <= 1e6):
+		return fmt.Errorf("sim: a clock cannot run %v times as fast; give up to 1000000", w.Clock.Scale)
 	}
 	return nil
-}
-
-// draw returns a number in [0, 1) that depends on its arguments and the seed only.
-func (w World) draw(purpose, caller, operation string, attempt int) float64 {
-	h := fnv(fnv(fnv(fnvOffset^w.Seed, purpose), caller), operation)
-	// FNV mixes its last bytes badly; this is the finalizer of splitmix64.
-	z := h + uint64(attempt)*0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	z ^= z >> 31
-	return float64(z>>11) / (1 << 53)
-}
-
-const fnvOffset = 14695981039346656037
-
-// fnv is FNV-1a with an end mark, so that "ab","c" and "a","bc" differ.
-func fnv(h uint64, s string) uint64 {
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return (h ^ 0xff) * 1099511628211
 }
