@@ -251,20 +251,20 @@ func TestWaitFromTheBody(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		x    *Exchange
-		w    BodyWait
+		w    Wait
 		then time.Duration
 		want time.Duration
 	}{
-		{"number", limited, BodyWait{Path: dotted("error.retry"), Format: hint.Seconds}, 0, 1500 * time.Millisecond},
-		{"date", limited, BodyWait{Path: dotted("error.at"), Format: hint.ISO8601}, 0, 6 * time.Minute},
-		{"prose", limited, BodyWait{Text: regexp.MustCompile(`again in (\S+s)`), Format: hint.GoDuration}, 0, 6200 * time.Millisecond},
-		{"less than the floor", limited, BodyWait{Path: dotted("error.retry"), Format: hint.Seconds, Floor: time.Minute}, 0, time.Minute},
-		{"less than the constant", limited, BodyWait{Path: dotted("error.retry"), Format: hint.Seconds}, time.Hour, time.Hour},
-		{"nothing there", limited, BodyWait{Path: dotted("error.none"), Format: hint.Seconds, Floor: time.Second}, 0, time.Second},
-		{"not a wait", limited, BodyWait{Path: dotted("message"), Format: hint.Seconds, Floor: time.Second}, 0, time.Second},
-		{"first that can be read", limited, BodyWait{Path: dotted("error.*"), Format: hint.ISO8601}, 0, 6 * time.Minute},
-		{"body not seen", answer("GET", 429), BodyWait{Path: dotted("error.retry"), Format: hint.Seconds, Floor: time.Second}, 0, time.Second},
-		{"date against the server's own clock", skewed, BodyWait{Path: dotted("at"), Format: hint.ISO8601}, 0, 30 * time.Second},
+		{"number", limited, Wait{Source: Source{Path: dotted("error.retry"), Format: hint.Seconds}}, 0, 1500 * time.Millisecond},
+		{"date", limited, Wait{Source: Source{Path: dotted("error.at"), Format: hint.ISO8601}}, 0, 6 * time.Minute},
+		{"prose", limited, Wait{Source: Source{Text: regexp.MustCompile(`again in (\S+s)`), Format: hint.GoDuration}}, 0, 6200 * time.Millisecond},
+		{"less than the floor", limited, Wait{Source: Source{Path: dotted("error.retry"), Format: hint.Seconds, Floor: time.Minute}}, 0, time.Minute},
+		{"less than the constant", limited, Wait{Source: Source{Path: dotted("error.retry"), Format: hint.Seconds}}, time.Hour, time.Hour},
+		{"nothing there", limited, Wait{Source: Source{Path: dotted("error.none"), Format: hint.Seconds, Floor: time.Second}}, 0, time.Second},
+		{"not a wait", limited, Wait{Source: Source{Path: dotted("message"), Format: hint.Seconds, Floor: time.Second}}, 0, time.Second},
+		{"first that can be read", limited, Wait{Source: Source{Path: dotted("error.*"), Format: hint.ISO8601}}, 0, 6 * time.Minute},
+		{"body not seen", answer("GET", 429), Wait{Source: Source{Path: dotted("error.retry"), Format: hint.Seconds, Floor: time.Second}}, 0, time.Second},
+		{"date against the server's own clock", skewed, Wait{Source: Source{Path: dotted("at"), Format: hint.ISO8601}}, 0, 30 * time.Second},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := rules(t, Rule{ID: "it", When: Match{Statuses: statuses(429, 429)}, Then: Verdict{Class: Throttled, Wait: row.then}, Wait: row.w})
@@ -284,12 +284,12 @@ func FuzzClassify(f *testing.F) {
 	}
 	c, ps := New([]Rule{
 		{ID: "code", When: Match{JSON: []JSONMatch{{Path: dotted("code")}}}, Then: Verdict{Class: Transient, Retry: Any},
-			Wait: BodyWait{Path: dotted("wait"), Format: hint.RetryAfter}},
+			Wait: Wait{Source: Source{Path: dotted("wait"), Format: hint.RetryAfter}}},
 		{ID: "array", When: Match{JSON: []JSONMatch{{Path: dotted("*.errorCode"), Value: is("x")}, {Path: dotted("0.ok"), Absent: true}}}},
 		{ID: "xml", When: Match{XML: &XMLMatch{Names: []string{"Exception", "ServiceException"}, Attr: "exceptionCode"}}},
 		{ID: "page", When: Match{Body: BodyHTML}},
 		{ID: "empty", When: Match{Body: BodyEmpty}},
-		{ID: "broken", When: Match{Body: BodyMalformed}, Wait: BodyWait{Text: regexp.MustCompile("in (.*)s"), Format: hint.Seconds}},
+		{ID: "broken", When: Match{Body: BodyMalformed}, Wait: Wait{Source: Source{Text: regexp.MustCompile("in (.*)s"), Format: hint.Seconds}}},
 	})
 	if len(ps) > 0 {
 		f.Fatal(ps)

@@ -93,22 +93,49 @@ func likeHTML(b []byte) bool {
 
 var htmlBegins = []string{"<!doctype html", "<html", "<head>", "<title", "<body", "<script", "<meta", "<center", "<h1"}
 
-// hasTag tells whether an element that m asks for begins in the body.
-func (l *look) hasTag(m *XMLMatch) bool {
+// elements are the elements of the body that somebody looks for.
+func (l *look) elements() []tag {
 	if !l.scanned {
 		l.scanned = true
 		l.tags = tagsIn(l.x.Body, l.tagNames)
 	}
-	for i := range l.tags {
+	return l.tags
+}
+
+// hasTag tells whether an element that m asks for begins in the body.
+func (l *look) hasTag(m *XMLMatch) bool {
+	for i := range l.elements() {
 		t := &l.tags[i]
-		if slices.Contains(m.Names, t.name) && (m.Attr == "" || t.has(m)) {
+		if slices.Contains(m.Names, t.name) && t.has(m) {
 			return true
 		}
 	}
 	return false
 }
 
+// xmlTexts are the values that v points at.
+func (l *look) xmlTexts(v *XMLValue) []string {
+	var all []string
+	for i := range l.elements() {
+		switch t := &l.tags[i]; {
+		case t.name != v.Name:
+		case v.Attr == "":
+			all = append(all, t.text())
+		default:
+			for _, a := range t.attrs {
+				if a.name == v.Attr {
+					all = append(all, a.value)
+				}
+			}
+		}
+	}
+	return all
+}
+
 func (t *tag) has(m *XMLMatch) bool {
+	if m.Attr == "" {
+		return m.Value == nil || m.Value.MatchString(t.text())
+	}
 	return slices.ContainsFunc(t.attrs, func(a attr) bool {
 		return a.name == m.Attr && (m.Value == nil || m.Value.MatchString(a.value))
 	})

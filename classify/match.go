@@ -3,9 +3,7 @@ package classify
 import (
 	"net/http"
 	"slices"
-	"time"
 
-	"github.com/heedproject/heed/hint"
 	"github.com/heedproject/heed/policy"
 )
 
@@ -13,6 +11,7 @@ import (
 // vendor-neutral table only. It is safe for use by many goroutines.
 type Classifier struct {
 	rules []rule
+	says  []override      // headers in which the server says whether to repeat
 	peeks bool            // some rule looks at bodies
 	tags  map[string]bool // local names that some rule looks for
 }
@@ -23,6 +22,7 @@ type rule struct {
 	kinds  kind // the bodies it looks at; all where it names media types
 	inBody bool // When has a condition on the body
 	peek   int  // the bytes it needs; 0: none
+	waits  bool // Wait names a source
 }
 
 // sniff is how much shows whether a body is empty, or HTML.
@@ -59,7 +59,7 @@ func (r *rule) asks(l *look) bool {
 	if l.kind() == kindBinary && len(r.When.Media)+len(r.When.NotMedia) == 0 {
 		return false
 	}
-	return r.When.Body != BodyEmpty || l.x.ContentLength < sniff || r.Wait.Format != ""
+	return r.When.Body != BodyEmpty || l.x.ContentLength < sniff || r.Wait.inBody()
 }
 
 // first returns the verdict of the first rule that holds.
@@ -72,8 +72,9 @@ func (c *Classifier) first(x *Exchange) (Verdict, bool) {
 		}
 		v := r.Then
 		v.Rule = r.ID
-		if r.Wait.Format != "" {
-			v.Wait = max(v.Wait, r.wait(&l))
+		if r.waits {
+			wait, _ := r.Wait.read(&l)
+			v.Wait = max(v.Wait, wait)
 		}
 		return v, true
 	}
@@ -158,39 +159,4 @@ func (r *rule) holds(l *look) bool {
 		}
 	}
 	return true
-}
-
-// wait reads the wait that the rule finds in the body.
-func (r *rule) wait(l *look) time.Duration {
-	w := &r.Wait
-	var texts []string
-	switch {
-	case !l.seen():
-	case w.Path != nil:
-		if doc, _, ok := l.document(); ok {
-			for _, v := range w.Path.Select(doc) {
-				texts = append(texts, written(v))
-			}
-		}
-	case w.Text != nil:
-		if m := w.Text.FindSubmatch(l.text()); m != nil {
-			texts = append(texts, string(m[1]))
-		}
-	}
-	for _, text := range texts {
-		if d, _, ok := hint.ParseWait(w.Format, text, serverNow(l.x)); ok {
-			return max(d, w.Floor)
-		}
-	}
-	return w.Floor
-}
-
-// serverNow is the instant by the server's own clock, if that is less than a
-// day from ours, so that a date in the body means what the server meant.
-func serverNow(x *Exchange) time.Time {
-	t, ok := hint.ParseDate(first(x.Header, "Date"), x.Now)
-	if ok && t.Sub(x.Now).Abs() < 24*time.Hour {
-		return t
-	}
-	return x.Now
 }

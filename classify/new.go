@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/heedproject/heed/hint"
 	"github.com/heedproject/heed/policy"
@@ -20,6 +21,11 @@ func New(rules []Rule) (*Classifier, []policy.Problem) {
 		ps.at = fmt.Sprintf("rules[%d]", i)
 		if r.ID == "" {
 			r.ID = ps.at
+		}
+		if r.Override.Header != "" {
+			ps.override(&r)
+			c.obey(r)
+			continue
 		}
 		ps.rule(&r)
 		c.add(r)
@@ -45,7 +51,14 @@ func (c *Classifier) add(r Rule) {
 			c.tags[name] = true
 		}
 	}
-	out := rule{Rule: r, kinds: anyKind}
+	r.Wait.Or = slices.Clone(r.Wait.Or)
+	for _, s := range r.Wait.sources() {
+		s.Header = http.CanonicalHeaderKey(s.Header)
+		if s.XML != nil {
+			c.tags[s.XML.Name] = true
+		}
+	}
+	out := rule{Rule: r, kinds: anyKind, waits: r.Wait.named()}
 	out.inBody = len(w.JSON) > 0 || w.XML != nil || w.Text != nil || w.Body != BodyAny
 	switch {
 	case w.Body == BodyHTML || w.Body == BodyEmpty:
@@ -53,7 +66,7 @@ func (c *Classifier) add(r Rule) {
 	case out.inBody:
 		out.peek = policy.PeekLimit
 	}
-	if len(w.JSON) > 0 || w.XML != nil || w.Text != nil || r.Wait.Format != "" {
+	if len(w.JSON) > 0 || w.XML != nil || w.Text != nil || r.Wait.inBody() {
 		out.peek = policy.PeekLimit
 	}
 	if len(w.Media)+len(w.NotMedia) == 0 {
@@ -173,9 +186,6 @@ func (ps *problems) body(w *Match) {
 				ps.add(fmt.Sprintf(".when.xml.names[%d]", i), "leave the prefix out", "%q is not a local name", n)
 			}
 		}
-		if x.Value != nil && x.Attr == "" {
-			ps.add(".when.xml.attr", "name the attribute", "there is a value and no attribute")
-		}
 	}
 	switch w.Body {
 	case BodyAny, BodyMalformed, BodyHTML:
@@ -210,23 +220,104 @@ func (ps *problems) then(v Verdict) {
 var times = []hint.Format{hint.Seconds, hint.Millis, hint.EpochSeconds, hint.EpochMillis, hint.ISO8601,
 	hint.HTTPDate, hint.GoDuration, hint.ProtoDuration, hint.RetryAfter, hint.KeyValue}
 
-func (ps *problems) wait(w *BodyWait) {
-	if w.Floor < 0 {
-		ps.add(".wait.floor", "give a duration of zero or more", "%v is negative", w.Floor)
+func (ps *problems) wait(w *Wait) {
+	all := w.sources()
+	switch {
+	case all == nil && (len(w.Or) > 0 || w.Longest || w.Format != "" || w.Floor != 0 || w.Ceiling != 0 || w.Add != 0):
+		ps.add(".wait", "say where it stands: header, json, xml, text, calc, calendar or const", "the wait has no source")
+	case len(all) == 1:
+		ps.source(".wait", all[0])
+	default:
+		for i, s := range all {
+			ps.source(fmt.Sprintf(".wait[%d]", i), s)
+		}
 	}
-	if w.Format == "" {
-		if w.Path != nil || w.Text != nil || w.Floor != 0 {
-			ps.add(".wait.format", "say how the wait is written, such as s or iso8601", "the format is missing")
+}
+
+// places counts the places where a source says that the wait stands.
+func (s *Source) places() int {
+	n := 0
+	for _, is := range []bool{s.Header != "", s.Path != nil, s.XML != nil, s.Text != nil, s.Calc != nil, s.Calendar != nil, s.Const != 0} {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+func (ps *problems) source(at string, s *Source) {
+	if s.places() != 1 {
+		ps.add(at, "give one of header, json, xml, text, calc, calendar and const", "it is not clear where the wait stands")
+	}
+	for _, d := range []struct {
+		name string
+		span time.Duration
+	}{{".floor", s.Floor}, {".ceiling", s.Ceiling}, {".add", s.Add}, {".const", s.Const}} {
+		if d.span < 0 {
+			ps.add(at+d.name, "give a duration of zero or more", "%v is negative", d.span)
+		}
+	}
+	if s.Ceiling > 0 && s.Floor > s.Ceiling {
+		ps.add(at+".ceiling", "make it more than the floor", "the ceiling lies below the floor")
+	}
+	if s.Text != nil && s.Text.NumSubexp() == 0 {
+		ps.add(at+".text", "put the wait in parentheses", "the expression has no group")
+	}
+	if x := s.XML; x != nil && (x.Name == "" || strings.ContainsAny(x.Name, ": <>")) {
+		ps.add(at+".xml.name", "give the local name of an element, without prefix", "%q is not a local name", x.Name)
+	}
+	if c := s.Calendar; c != nil && !slices.Contains([]Period{Hourly, Daily, Monthly}, c.Every) {
+		ps.add(at+".calendar.every", "use one of hour, day, month", "%q is not known", string(c.Every))
+	}
+	ps.format(at, s)
+	ps.formula(at, s)
+}
+
+func (ps *problems) format(at string, s *Source) {
+	reads := s.Header != "" || s.Path != nil || s.XML != nil || s.Text != nil
+	switch {
+	case s.Format == "" && reads:
+		ps.add(at+".format", "say how the wait is written, such as s or iso8601", "the format is missing")
+	case s.Format != "" && reads && !slices.Contains(times, s.Format):
+		ps.add(at+".format", "use a format of a time, such as s or iso8601", "%q is not the format of a time", string(s.Format))
+	case s.Calc != nil && s.Format != "" && s.Format != hint.Seconds && s.Format != hint.Millis:
+		ps.add(at+".format", "use s or ms", "a formula cannot yield %q", string(s.Format))
+	}
+	if s.Key != "" && s.Format != hint.KeyValue {
+		ps.add(at+".key", "leave it out, or use the format key_value", "%q has no members", string(s.Format))
+	}
+}
+
+func (ps *problems) formula(at string, s *Source) {
+	if s.Calc == nil {
+		if len(s.Vars) > 0 {
+			ps.add(at+".vars", "add calc, or leave it out", "there is no formula that uses them")
 		}
 		return
 	}
-	if !slices.Contains(times, w.Format) {
-		ps.add(".wait.format", "use a format of a time, such as s or iso8601", "%q is not the format of a time", string(w.Format))
+	for _, name := range s.Calc.Names() {
+		if s.Vars[name] == nil {
+			ps.add(at+".vars", "name its JSON path", "%s has no value", name)
+		}
 	}
-	if (w.Path == nil) == (w.Text == nil) {
-		ps.add(".wait", "give either path or text", "it is not clear where the wait stands")
+	for name := range s.Vars {
+		if !slices.Contains(s.Calc.Names(), name) {
+			ps.add(at+".vars."+name, "leave it out", "the formula does not use %s", name)
+		}
 	}
-	if w.Text != nil && w.Text.NumSubexp() == 0 {
-		ps.add(".wait.text", "put the wait in parentheses", "the expression has no group")
+}
+
+func (ps *problems) override(r *Rule) {
+	if strings.ContainsAny(r.Override.Header, " \t:,") {
+		ps.add(".override.header", "write it as in X-Should-Retry", "%q is not the name of a header", r.Override.Header)
+	}
+	if !r.When.everything() {
+		ps.head(&r.When)
+	}
+	if len(r.When.JSON) > 0 || r.When.XML != nil || r.When.Text != nil || r.When.Body != BodyAny {
+		ps.add(".when", "name no condition on the body", "a header that says whether to repeat is obeyed whatever the body is")
+	}
+	if r.Wait.named() || r.Then != (Verdict{}) {
+		ps.add(".then", "leave it out", "the header says what happens")
 	}
 }

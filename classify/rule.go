@@ -1,11 +1,6 @@
 package classify
 
-import (
-	"regexp"
-	"time"
-
-	"github.com/heedproject/heed/hint"
-)
+import "regexp"
 
 // Rule is one line of a provider's dialect. All that is set in When must hold.
 type Rule struct {
@@ -13,8 +8,21 @@ type Rule struct {
 	When Match
 	// Then is the verdict; its Rule is set from ID.
 	Then Verdict
-	// Wait, when its Format is set, reads the floor from the body.
-	Wait BodyWait
+	// Wait reads the floor for the next attempt from the answer.
+	Wait Wait
+	// Override, when its Header is set, stands in place of Then and Wait.
+	Override Override
+}
+
+// Override is a header by which a server says itself whether to repeat
+// (Stripe, OpenAI, Anthropic). A no beats every rule but the renewal of a
+// credential, which makes another request of it. A yes beats the neutral
+// table, but no rule: a rule that says never knows of a limit that the
+// server's retry layer does not.
+type Override struct {
+	Header string
+	// Yes and No are what the header must match. nil: true and false.
+	Yes, No *regexp.Regexp
 }
 
 // Match is a condition on an exchange. Empty fields hold for everything, but
@@ -71,9 +79,10 @@ type JSONMatch struct {
 }
 
 // XMLMatch holds when an element with one of these local names, in any
-// namespace, begins within the peek, and, with Attr set, has an attribute
-// of that local name whose value matches Value. Document types, prefixes,
-// comments and a cut end are no obstacle; entities are not expanded.
+// namespace, begins within the peek, and Value matches: with Attr set an
+// attribute of that local name, without it the text that the element begins
+// with. Document types, prefixes, comments and a cut end are no obstacle;
+// entities of a document's own are not expanded.
 type XMLMatch struct {
 	Names []string
 	Attr  string
@@ -90,12 +99,3 @@ const (
 	BodyMalformed BodyState = "malformed" // not empty, claims JSON or XML and is not, or ends unclosed within the peek
 	BodyHTML      BodyState = "html"      // begins like HTML, whatever it claims to be
 )
-
-// BodyWait reads a wait out of the body: by JSON path, or by the first group
-// of Text. Floor is the least it gives, also where nothing can be read.
-type BodyWait struct {
-	Path   Selector
-	Text   *regexp.Regexp
-	Format hint.Format
-	Floor  time.Duration
-}

@@ -175,7 +175,7 @@ func TestPeek(t *testing.T) {
 	text := Rule{ID: "text", When: Match{Statuses: statuses(500, 599), Text: regexp.MustCompile("x")}}
 	painted := Rule{ID: "painted", When: Match{Media: []string{"image/png"}, Text: regexp.MustCompile("x")}}
 	hollow := Rule{ID: "empty", When: Match{Statuses: statuses(200, 200), Body: BodyEmpty}}
-	wait := Rule{ID: "wait", When: Match{Statuses: statuses(429, 429)}, Wait: BodyWait{Path: dotted("x"), Format: hint.Seconds}}
+	wait := Rule{ID: "wait", When: Match{Statuses: statuses(429, 429)}, Wait: Wait{Source: Source{Path: dotted("x"), Format: hint.Seconds}}}
 	plain := Rule{ID: "plain", When: Match{Statuses: statuses(200, 599)}}
 	posts := Rule{ID: "posts", When: Match{Methods: []string{"POST"}, JSON: []JSONMatch{{Path: dotted("error")}}}}
 	for _, row := range []struct {
@@ -222,9 +222,15 @@ func TestNewListsEveryProblem(t *testing.T) {
 			Failures: []Failure{77}, Media: []string{"json"}, NotMedia: []string{"/"}, Header: []HeaderMatch{{}},
 			JSON: []JSONMatch{{}, {Path: dotted("a"), Value: is("a"), Absent: true}},
 			XML:  &XMLMatch{Value: is("a")}, Body: "blank",
-		}, Then: Verdict{Class: 99, Executed: 99, Retry: 99, Scope: 99, Wait: -1}, Wait: BodyWait{Floor: -1}},
+		}, Then: Verdict{Class: 99, Executed: 99, Retry: 99, Scope: 99, Wait: -1}, Wait: Wait{Source: Source{Floor: -1}}},
 		{When: Match{Body: BodyEmpty, XML: &XMLMatch{Names: []string{"ows:Exception"}}},
-			Wait: BodyWait{Format: hint.Number, Path: dotted("a"), Text: is("a")}},
+			Wait: Wait{Source: Source{Format: hint.Number, Path: dotted("a"), Text: is("a")}}},
+		{When: Match{Statuses: statuses(429, 429)}, Wait: Wait{Source: Source{Calendar: &Calendar{}}, Or: []Source{
+			{Calc: formula("a+1"), Vars: map[string]Selector{"b": dotted("b")}},
+			{Header: "X-Reset", Format: hint.Seconds, Key: "x", Floor: -1, Ceiling: -1},
+			{XML: &XMLValue{Name: "a:b"}},
+		}}},
+		{When: Match{Body: BodyHTML}, Then: Verdict{Class: OK}, Override: Override{Header: "X:Y"}},
 	})
 	var paths []string
 	for _, p := range got {
@@ -237,10 +243,13 @@ func TestNewListsEveryProblem(t *testing.T) {
 		"rules[0].when",
 		"rules[1].when.statuses[1]", "rules[1].when.statuses[2]", "rules[1].when.failures[0]", "rules[1].when.methods[0]",
 		"rules[1].when.paths[0]", "rules[1].when.media[0]", "rules[1].when.not_media[0]", "rules[1].when.header[0].name",
-		"rules[1].when.json[0].path", "rules[1].when.json[1]", "rules[1].when.xml.names", "rules[1].when.xml.attr",
+		"rules[1].when.json[0].path", "rules[1].when.json[1]", "rules[1].when.xml.names",
 		"rules[1].when.body", "rules[1].then.class", "rules[1].then.executed", "rules[1].then.retry", "rules[1].then.scope",
-		"rules[1].then.wait", "rules[1].wait.floor", "rules[1].wait.format",
-		"rules[2].when.xml.names[0]", "rules[2].when.body", "rules[2].wait.format", "rules[2].wait", "rules[2].wait.text",
+		"rules[1].then.wait", "rules[1].wait",
+		"rules[2].when.xml.names[0]", "rules[2].when.body", "rules[2].wait", "rules[2].wait.text", "rules[2].wait.format",
+		"rules[3].wait[0].calendar.every", "rules[3].wait[1].vars", "rules[3].wait[1].vars.b", "rules[3].wait[2].floor",
+		"rules[3].wait[2].ceiling", "rules[3].wait[2].key", "rules[3].wait[3].xml.name", "rules[3].wait[3].format",
+		"rules[4].override.header", "rules[4].when", "rules[4].then",
 	}
 	if diff := cmp.Diff(paths, want); diff != "" {
 		t.Errorf("got -, want +:\n%s", diff)
@@ -260,4 +269,12 @@ func TestNewLeavesTheRulesAsTheyAre(t *testing.T) {
 	if diff := cmp.Diff(got, []string{"", "get", "Text/XML", "x-a"}); diff != "" {
 		t.Errorf("got -, want +:\n%s", diff)
 	}
+}
+
+func formula(text string) *Calc {
+	c, err := ParseCalc(text)
+	if err != nil {
+		panic(err)
+	}
+	return c
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/heedproject/heed/hint"
 	"github.com/heedproject/heed/policy"
@@ -24,7 +23,7 @@ func (c *Classifier) Classify(x *Exchange, v *policy.Verify) Verdict {
 		out = neutral(x)
 	}
 	if out.Class != OK {
-		return override(x, out, ruled)
+		return c.override(x, out, ruled)
 	}
 	return doubt(x, v, out, ruled)
 }
@@ -114,40 +113,6 @@ func standard(x *Exchange) hint.Hint {
 func usedUp(x *Exchange) bool {
 	h := standard(x)
 	return h.HasWait || h.HasRemaining && h.Remaining == 0
-}
-
-// override obeys a server that says itself whether to repeat (Stripe, OpenAI,
-// Anthropic). A no beats everything but the renewal of a credential, which
-// makes another request of it. A yes beats the neutral table, but no rule: a
-// rule that says never knows of a limit that the server's retry layer does not.
-func override(x *Exchange, v Verdict, ruled bool) Verdict {
-	if v.Retry == Refresh || x.Status == 0 {
-		return v
-	}
-	name, yes, said := shouldRetry(x.Header)
-	switch {
-	case !said:
-	case !yes:
-		v.Retry, v.Rule = Never, name+": false"
-	case v.Retry == Never && !ruled:
-		// Whether the work was done is not said; so a write needs its key.
-		v.Class, v.Executed, v.Retry, v.Rule = Transient, Maybe, Idempotent, name+": true"
-	}
-	return v
-}
-
-func shouldRetry(h http.Header) (name string, yes, said bool) {
-	for _, name := range [...]string{"Stripe-Should-Retry", "X-Should-Retry"} {
-		if lines := h[name]; len(lines) > 0 {
-			switch value := strings.TrimSpace(lines[0]); {
-			case strings.EqualFold(value, "true"):
-				return name, true, true
-			case strings.EqualFold(value, "false"):
-				return name, false, true
-			}
-		}
-	}
-	return "", false, false
 }
 
 // doubt looks for what speaks against an answer that looks fine: out is OK.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"html"
 	"strconv"
+	"strings"
 )
 
 // xmlText follows the markup of an XML text as it streams by. With strict it
@@ -25,17 +26,22 @@ type xmlText struct {
 	want  map[string]bool // local names to note
 	found []tag
 	noted bool // the current tag is the last of found
+	says  bool // text belongs to the last of found
 }
 
-// tag is the start of an element, with local names.
+// tag is the start of an element, with local names, and the text that follows.
 type tag struct {
 	name  string
 	attrs []attr
+	raw   []byte // its text, references as they are written
 }
+
+// text is what the element begins with.
+func (t *tag) text() string { return strings.TrimSpace(html.UnescapeString(string(t.raw))) }
 
 type attr struct{ name, value string }
 
-// maxValue bounds what is noted of an attribute, in bytes.
+// maxValue bounds what is noted of an attribute or a text, in bytes.
 const maxValue = 4 << 10
 
 // tagsIn returns the elements of b whose local names are wanted.
@@ -72,7 +78,9 @@ func (x *xmlText) content() error {
 			if err := x.markup(); err != nil {
 				return err
 			}
-		case !x.strict || isSpace(c):
+		case !x.strict:
+			x.say(c)
+		case isSpace(c):
 		case len(x.ends) == 0:
 			return x.in.wrong("xml", "text outside the root element")
 		case c == '&':
@@ -80,6 +88,16 @@ func (x *xmlText) content() error {
 				return err
 			}
 		}
+	}
+}
+
+// say notes a byte of the text of an element.
+func (x *xmlText) say(c byte) {
+	if !x.says {
+		return
+	}
+	if t := &x.found[len(x.found)-1]; len(t.raw) < maxValue {
+		t.raw = append(t.raw, c)
 	}
 }
 
@@ -94,8 +112,10 @@ func (x *xmlText) markup() error {
 	case c == '!':
 		return x.declaration()
 	case c == '/':
+		x.says = false
 		return x.endTag()
 	}
+	x.says = false
 	return x.startTag(c)
 }
 
@@ -153,7 +173,31 @@ func (x *xmlText) section() error {
 			return x.in.wrong("xml", "not a CDATA section")
 		}
 	}
+	if x.says {
+		return x.literal()
+	}
 	return x.until("]]>")
+}
+
+// literal notes a CDATA section, in which an & is no reference.
+func (x *xmlText) literal() error {
+	from := len(x.found[len(x.found)-1].raw)
+	for {
+		c, ok := x.in.next()
+		if !ok {
+			return x.cut("]]>")
+		}
+		x.say(c)
+		t := &x.found[len(x.found)-1]
+		if bytes.HasSuffix(t.raw[from:], []byte("]]>")) {
+			text := html.EscapeString(string(t.raw[from : len(t.raw)-3]))
+			t.raw = append(t.raw[:from], text...)
+			return nil
+		}
+		if len(t.raw) >= maxValue {
+			return x.until("]]>")
+		}
+	}
 }
 
 // docType skips a document type, with what is declared between its brackets.
@@ -277,6 +321,7 @@ func (x *xmlText) startTag(c byte) error {
 		x.found = append(x.found, tag{name: string(local(names[from:]))})
 	}
 	closed, err := x.attributes(c)
+	x.says = x.noted && !closed && err == nil
 	if err != nil || closed || !x.strict {
 		return err
 	}

@@ -305,3 +305,27 @@ func ParseWait(f Format, text string, now time.Time) (time.Duration, Flags, bool
 	}
 	return c.read(f, trim(text))
 }
+
+// ParseLines reads all lines of a header as one wait from now: the longest of
+// those that can be read.
+func ParseLines(f Format, lines []string, now time.Time) (time.Duration, Flags, bool) {
+	if f == KeyValue {
+		var texts []string
+		for _, line := range lines {
+			if text, ok := member(line, "", resetNames); ok {
+				texts = append(texts, text)
+			}
+		}
+		lines, f = texts, RetryAfter
+	}
+	c := clock{now: now}
+	r := c.longest(f, lines)
+	return r.wait, r.odd, r.ok
+}
+
+// Member is the value of the member key of a list such as total=100; resets=41,
+// or "".
+func Member(list, key string) string {
+	v, _ := member(list, key, nil)
+	return v
+}

@@ -135,6 +135,9 @@ type jsonPath struct {
 	path *jsonpath.Path
 }
 
+// String returns the path as it was written.
+func (j jsonPath) String() string { return j.text }
+
 // Select implements classify.Selector.
 func (j jsonPath) Select(doc any) []any { return j.path.Select(doc) }
 
@@ -174,7 +177,7 @@ func (x xmlMatch) fields(m *classify.XMLMatch) sheet.Block {
 	return sheet.Block{Fields: []sheet.Field{
 		{Name: "names", Doc: "Local names of elements, in any namespace.", Required: true, Value: sheet.Texts(&m.Names)},
 		{Name: "attr", Doc: "The local name of an attribute that the element must have.", Value: sheet.Text(&m.Attr)},
-		{Name: "value", Doc: "A regular expression for the attribute.", Value: pattern(&m.Value)},
+		{Name: "value", Doc: "A regular expression for the attribute, or without attr for the text of the element.", Value: pattern(&m.Value)},
 	}}
 }
 

@@ -59,7 +59,7 @@ func TestEveryFactHasSourceAndGrade(t *testing.T) {
 
 func TestAProfileThatIsNotKnownIsAnError(t *testing.T) {
 	_, err := provider.Get("seirra")
-	if got, want := fmt.Sprint(err), `provider: profile "seirra" is not known, use one of alma, folio, generic, geocoder, ogc, sierra`; got != want {
+	if got, want := fmt.Sprint(err), `provider: profile "seirra" is not known, use one of `+strings.Join(provider.Names(), ", "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

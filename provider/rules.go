@@ -2,15 +2,47 @@ package provider
 
 import (
 	"github.com/heedproject/heed/classify"
-	"github.com/heedproject/heed/hint"
 	"github.com/heedproject/heed/provider/sheet"
 )
 
-// Rule is a rule of a dialect and where it is known from.
+// Rule is a rule of a dialect, what else is known of such answers, and where
+// it is known from.
 type Rule struct {
 	classify.Rule
+	Note   Note
+	Effect Effect
+	// Verify is the id of a recipe that finds out whether the work was done.
+	Verify string
+	// Counts are the ids of ban counters that such an answer counts for.
+	Counts []string
 	Fact
 }
+
+// Note says what kind of success or failure a class stands for.
+type Note string
+
+// The notes.
+const (
+	Empty     Note = "empty"     // there is nothing, which is no failure
+	Partial   Note = "partial"   // a success with holes
+	Duplicate Note = "duplicate" // an earlier attempt has done it
+	Pending   Note = "pending"   // accepted, and not done yet
+	Quota     Note = "quota"     // a quota that comes back at a fixed time
+	InFlight  Note = "in_flight" // another attempt with the same key is under way
+	Outdated  Note = "outdated"  // the caller's copy is old: read again, apply again
+	Lockout   Note = "lockout"   // going on would lock the account
+)
+
+// Effect is what a caller should change.
+type Effect string
+
+// The effects.
+const (
+	LowerRate        Effect = "lower_rate"
+	LowerConcurrency Effect = "lower_concurrency"
+	ShrinkRequest    Effect = "shrink_request"
+	RenewLock        Effect = "renew_lock"
+)
 
 // Fields is the table of one entry of rules.
 func (r *Rule) Fields() sheet.Block {
@@ -18,8 +50,30 @@ func (r *Rule) Fields() sheet.Block {
 		{Name: "id", Doc: "A name for people; logs tell it as what decided.", Value: sheet.Text(&r.ID), Required: true},
 		{Name: "when", Doc: "What must hold, all of it. Nothing: every answer.", Value: whenFields(&r.When)},
 		{Name: "then", Doc: "What it meant.", Value: thenFields(&r.Then), Required: true},
-		{Name: "wait", Doc: "A wait that is read from the body; a floor for the next attempt.", Value: sheet.If(r.Wait.Format != "", waitFields(&r.Wait))},
-	}, r.Fact.fields()...), Check: func(sheet.Read) { r.Then.Rule = r.ID }}
+		{Name: "wait", Doc: "Where the answer says how long to wait, a floor for the next attempt: one source, or a list of which the first that says something counts.",
+			Value: waitValue{&r.Wait}},
+		{Name: "combine", Doc: "Which of several sources counts: first, or max for the longest. Default first.",
+			Value: sheet.If(r.Wait.Longest, sheet.Switch(&r.Wait.Longest, "first", "max"))},
+	}, r.Fact.fields()...), Check: func(m sheet.Read) {
+		if r.Then.Rule = r.ID; m.Has("combine") && len(r.Wait.Or) == 0 {
+			m.Bad("combine", "list several sources under wait, or leave combine out", "there is nothing to combine")
+		}
+	}}
+}
+
+// told is the table of one entry of rules in a profile: with what is known
+// and nobody acts on.
+func (r *Rule) told() sheet.Block {
+	b := r.Fields()
+	b.Fields = append(b.Fields, []sheet.Field{
+		{Name: "note", Doc: "What kind of success or failure it is: told, not acted on.",
+			Value: sheet.OneOf(&r.Note, Empty, Partial, Duplicate, Pending, Quota, InFlight, Outdated, Lockout)},
+		{Name: "effect", Doc: "What a caller should change: told, not acted on.",
+			Value: sheet.OneOf(&r.Effect, LowerRate, LowerConcurrency, ShrinkRequest, RenewLock)},
+		{Name: "verify", Doc: "The recipe that finds out whether the work was done: told, not acted on.", Value: sheet.Text(&r.Verify)},
+		{Name: "counts", Doc: "The ban counters it counts for: told, not acted on.", Value: sheet.Texts(&r.Counts)},
+	}...)
+	return b
 }
 
 func whenFields(w *classify.Match) sheet.Block {
@@ -99,27 +153,6 @@ func implied(c classify.Class) classify.Verdict {
 		return classify.Verdict{Executed: classify.Yes, Retry: classify.Revalidate}
 	}
 	return classify.Verdict{}
-}
-
-func waitFields(w *classify.BodyWait) sheet.Block {
-	return sheet.Block{Fields: []sheet.Field{
-		{Name: "json", Doc: "The JSON path of the wait.", Value: Path(&w.Path)},
-		{Name: "text", Doc: "A regular expression whose first group is the wait.", Value: pattern(&w.Text)},
-		{Name: "format", Doc: "How the wait is written.", Required: true, Value: formats(&w.Format)},
-		{Name: "floor", Doc: "The least that is waited.", Value: sheet.Duration(&w.Floor)},
-	}, Check: func(m sheet.Read) {
-		if m.Has("json") == m.Has("text") {
-			m.Bad("json", "give either json or text", "it must be clear where in the body the wait stands")
-		}
-		if w.Text != nil && w.Text.NumSubexp() == 0 {
-			m.Bad("text", "put parentheses around the wait", "the expression has no group")
-		}
-	}}
-}
-
-func formats(f *hint.Format) sheet.Value {
-	return sheet.OneOf(f, hint.Seconds, hint.Millis, hint.EpochSeconds, hint.EpochMillis, hint.ISO8601, hint.HTTPDate,
-		hint.GoDuration, hint.ProtoDuration, hint.RetryAfter, hint.Number, hint.UsedTotal, hint.KeyValue, hint.Structured)
 }
 
 // failure takes what the transport can report of an answer that did not come;

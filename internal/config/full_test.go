@@ -48,6 +48,8 @@ var alike = cmp.Options{
 		return a == b || a != nil && b != nil && a.String() == b.String()
 	}),
 	cmp.Comparer(func(a, b classify.Selector) bool { return path(a) == path(b) }),
+	cmp.Comparer(func(a, b *classify.Calc) bool { return a == b || a != nil && b != nil && a.String() == b.String() }),
+	cmp.Comparer(func(a, b *time.Location) bool { return a == b || a != nil && b != nil && a.String() == b.String() }),
 	cmp.Comparer(func(a, b config.Secret) bool { return string(a) == string(b) }),
 	cmpopts.EquateComparable(netip.Prefix{}),
 	cmpopts.IgnoreFields(config.Config{}, "File"),

@@ -155,7 +155,7 @@ func keys(s map[string]any, path string, out *[]string) {
 }
 
 // free are the mappings whose keys are the user's own.
-var free = regexp.MustCompile(`(^endpoints|\.header|\.query)$`)
+var free = regexp.MustCompile(`(^endpoints|\.header|\.query|\.vars)$`)
 
 // written lists the paths of all keys of a document in the same form.
 func written(n *sheet.Node, path string, out *[]string) {
