@@ -2,6 +2,7 @@ package sim
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 )
 
@@ -14,6 +15,7 @@ func serveStatus(x *Exchange) {
 	r := Refusal{Kind: kindOf(x.step.status), Status: x.step.status}
 	r.Detail = http.StatusText(r.Status) + ", as the steps say"
 	an := x.stay(r)
+	x.insist(&an, r)
 	if n, ok := x.step.counts["remaining"]; ok {
 		an.Set("X-RateLimit-Remaining", strconv.Itoa(n))
 	}
@@ -35,11 +37,22 @@ func (x *Exchange) stay(r Refusal) Answer {
 	}
 	x.close(d)
 	r.Wait = d
-	an := x.Refuse(r)
-	if d == 0 && !r.Date { // zero is a wait that providers really tell
-		an.Set("Retry-After", "0")
+	return x.Refuse(r)
+}
+
+// insist adds the Retry-After that the step names to the words of a provider
+// that has none: who writes after= wants to see it. Zero is a wait that
+// providers really tell.
+func (x *Exchange) insist(an *Answer, r Refusal) {
+	if slices.ContainsFunc(an.Fields, func(f [2]string) bool { return f[0] == "Retry-After" }) {
+		return
 	}
-	return an
+	if d, ok := x.step.waits["after"]; ok {
+		an.Set("Retry-After", WholeSeconds(d))
+	} else if d, ok := x.step.waits["date"]; ok {
+		r.Wait, r.Date = max(d, 1), true
+		RetryAfter(x, an, r)
+	}
 }
 
 func kindOf(status int) Kind {

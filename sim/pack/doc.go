@@ -1,0 +1,50 @@
+// Package pack lists the simulated providers that come with heed, each a
+// folder below it with one exported function Pack() sim.Pack.
+//
+// # Writing a pack
+//
+// A pack is data and functions; the API brings state, time, chance, steps,
+// faults, limits, idempotency, ledger and journal. So a pack says only what is
+// particular to its provider. The Example of this package is a whole one,
+// stripe is the model for a large one.
+//
+//  1. Make sim/pack/NAME with a package doc that says what of the provider is
+//     there, and where each habit is documented. Add NAME.Pack to the table in
+//     pack.go.
+//  2. Operations: Route is a method and a path pattern in which {id} matches a
+//     segment, {id}.json a part of one, {rest...} what follows. Name is the
+//     logical name that steps and journal use. APIs that tell operations apart
+//     by query or body (WFS, GraphQL) give several operations one Route and a
+//     When each. The first that matches counts.
+//  3. Do answers with sim.JSON, sim.Text or an Answer. It runs alone in its
+//     case, so it needs no lock and must not wait: no sleep, no I/O, no clock
+//     but x.Now, no chance but x.Draw, no id but x.ID, no variable that
+//     survives the call. What takes time is planned with x.After.
+//  4. State: sim.Rows[T](x, "kind") is a table of this pack in this case. What
+//     one call puts, the next one gets.
+//  5. Effects: call x.Effect where something is really done that a client
+//     would regret to do twice. A subject lets the ledger tell repeats.
+//  6. Keyed operations honour the idempotency key by themselves. Dialect.Keys
+//     says which header, how long, which answers are kept.
+//  7. Errors: return x.Refuse(sim.Refusal{Kind: …}) wherever the provider's
+//     error can be named by a Kind, and write Dialect.Refuse, which must have an
+//     answer for every Kind (call sim.Plain for what the provider has no habit
+//     for). The steps 429, 503, throttle, expire and the refusals of the API
+//     itself go through it too: r.StatusOr(d) is the status that a step asks
+//     for. For Unknown it must name r.Operations, so that a person sees what
+//     there is.
+//  8. Limits: rate.Limit values, with the provider's own names. Dialect.Quota
+//     turns what is left into its headers; an empty function tells nothing.
+//  9. Authorize returns a *Refusal or nil; Credential says whose request it is;
+//     Expire makes that credential invalid. Tokens that a login hands out are
+//     rows like all else: keep when they end by x.Now.
+//  10. Golden: name the file of provider/golden when it is not called as the
+//     pack. Its answers are served by the step golden(name) without any code.
+//  11. Streams: Answer.Pace{Split: "\n\n", Every: …} sends server-sent events
+//     one by one; every fault works on them as on a whole body.
+//
+// Test a pack through sim.New(sim.World{Packs: []sim.Pack{NAME.Pack()}}) and
+// its ServeHTTP: one fact per test, the traps of the provider first. Give a
+// stepped Clock where time matters and move it with Case.Advance. Every pack
+// of the table is held to the facts in pack_test.go.
+package pack

@@ -1,0 +1,56 @@
+package pack
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/heedproject/heed/sim"
+	"github.com/heedproject/heed/sim/pack/generic"
+	"github.com/heedproject/heed/sim/pack/stripe"
+)
+
+// table lists the packs. A new one is added here and nowhere else.
+var table = []func() sim.Pack{
+	generic.Pack,
+	stripe.Pack,
+}
+
+// All returns every pack.
+func All() []sim.Pack {
+	all := make([]sim.Pack, len(table))
+	for i, p := range table {
+		all[i] = p()
+	}
+	return all
+}
+
+// Names returns the names of all packs.
+func Names() []string {
+	var names []string
+	for _, p := range All() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Named returns the packs with these names in this order, each once.
+func Named(names ...string) ([]sim.Pack, error) {
+	var found []sim.Pack
+	all := All()
+next:
+	for _, name := range names {
+		for _, p := range found {
+			if p.Name == name {
+				return nil, fmt.Errorf("pack %q is named twice; name it once", name)
+			}
+		}
+		for _, p := range all {
+			if p.Name == name {
+				found = append(found, p)
+				continue next
+			}
+		}
+		return nil, fmt.Errorf("there is no pack %q; use one of %s", name, strings.Join(Names(), ", "))
+	}
+	return found, nil
+}

@@ -1,0 +1,84 @@
+package pack_test
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/heedproject/heed/sim"
+	"github.com/heedproject/heed/sim/pack"
+)
+
+// serve makes an API of one pack that lets everything through.
+func serve(t *testing.T, p sim.Pack, w sim.World) *sim.API {
+	t.Helper()
+	w.Packs = []sim.Pack{p}
+	a, err := sim.New(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestEveryPackCanBeServed(t *testing.T) {
+	for _, p := range pack.All() {
+		serve(t, p, sim.World{})
+	}
+}
+
+func TestEveryPackSaysWhatItHasWhenAskedForWhatItHasNot(t *testing.T) {
+	for _, p := range pack.All() {
+		w := httptest.NewRecorder()
+		serve(t, p, sim.World{}).ServeHTTP(w, httptest.NewRequest("GET", "/no/such/operation", nil))
+		_, path, _ := strings.Cut(p.Operations[0].Route, " ")
+		if w.Code < 400 || w.Code > 499 || !strings.Contains(w.Body.String(), path) {
+			t.Errorf("%s: got %d %s", p.Name, w.Code, w.Body)
+		}
+	}
+}
+
+func TestEveryPackHasWordsForEveryKindOfRefusal(t *testing.T) {
+	for _, p := range pack.All() {
+		for kind := sim.BadRequest; kind <= sim.KeyTooLong; kind++ {
+			p := p
+			p.Limits, p.Authorize = nil, nil
+			p.Operations = []sim.Operation{{Route: "GET /refuse", Do: func(x *sim.Exchange) sim.Answer {
+				return x.Refuse(sim.Refusal{Kind: kind, Detail: "so it is"})
+			}}}
+			w := httptest.NewRecorder()
+			serve(t, p, sim.World{}).ServeHTTP(w, httptest.NewRequest("GET", "/refuse", nil))
+			if w.Code < 200 || w.Code > 599 || w.Body.Len() == 0 {
+				t.Errorf("%s: kind %d: got %d %q", p.Name, kind, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+func TestEveryOperationHasANameOfItsOwn(t *testing.T) {
+	for _, p := range pack.All() {
+		seen := map[string]bool{}
+		for _, o := range p.Operations {
+			name := o.Name
+			if name == "" {
+				name = o.Route
+			}
+			if seen[name] {
+				t.Errorf("%s: %s is there twice", p.Name, name)
+			}
+			seen[name] = true
+		}
+	}
+}
+
+func TestAPackThatIsNotThereIsToldWithThoseThatAre(t *testing.T) {
+	_, err := pack.Named("stripe", "strype")
+	if err == nil || !strings.Contains(err.Error(), `"strype"`) || !strings.Contains(err.Error(), "generic") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAPackIsNamedOnce(t *testing.T) {
+	if _, err := pack.Named("stripe", "stripe"); err == nil {
+		t.Error("no error")
+	}
+}
