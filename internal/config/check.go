@@ -11,6 +11,7 @@ import (
 func (p *parser) checkWhole() {
 	p.checkListen()
 	p.checkClients()
+	p.checkAsync()
 }
 
 func (p *parser) bad(path, remedy, format string, args ...any) {

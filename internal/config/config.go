@@ -29,6 +29,8 @@ type Config struct {
 	Log    Log
 	Trace  Trace
 	Bounds Bounds
+	// Queue keeps the calls that are answered later. nil: there is none.
+	Queue *Queue
 	// Clients are who may use the data port when it is not loopback-only.
 	Clients   []Client
 	Endpoints []Endpoint
@@ -99,6 +101,7 @@ type Endpoint struct {
 	ForceQuery map[string]string
 	// HealthyP99 is the measured latency of healthy answers, for Lint.
 	HealthyP99 time.Duration
+	Async      Async
 }
 
 // AuthKind names how an endpoint is authenticated.

@@ -20,10 +20,11 @@ func Init() []byte { return append([]byte(nil), initial...) }
 // Demo returns the settings that are used without a heed.yaml: one endpoint,
 // demo, at target, which may be on this machine. Its waits are short, so that
 // an outage of moments and a 429 that asks for a second are survived while
-// somebody watches.
+// somebody watches; and it has a queue, so that a call can be answered later.
 func Demo(target string) *Config {
 	c := defaults()
 	c.Version = 1
+	c.Queue = defaultQueue()
 	u, err := parseURL(target)
 	if err != nil {
 		u = &url.URL{Scheme: "http", Host: "127.0.0.1"} // nobody is there; calls say so

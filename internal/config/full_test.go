@@ -210,6 +210,7 @@ func TestTheSchemaKnowsEveryKeyOfTheFullFileAndNoOther(t *testing.T) {
 	keys(schema(t), "", &want)
 	node, _ := sheet.ReadYAML("full.yaml", readFull(t))
 	written(node, "", &got)
+	got = append(got, "queue.path") // which excludes queue.dsn
 	slices.Sort(got)
 	slices.Sort(want)
 	// What endpoints share with defaults is written once, under defaults.

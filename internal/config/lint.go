@@ -18,6 +18,7 @@ import (
 func Lint(c *Config) []Warning {
 	l := linter{}
 	l.secrets(c)
+	l.queue(c)
 	for i := range c.Endpoints {
 		l.at = "endpoints." + c.Endpoints[i].Name
 		l.endpoint(&c.Endpoints[i])
@@ -41,6 +42,13 @@ func (l *linter) secrets(c *Config) {
 		}
 	}
 	check("listen.admin_token", c.Listen.AdminToken)
+	if q := c.Queue; q != nil {
+		check("queue.dsn", q.DSN)
+		check("queue.callbacks.secret", q.Callbacks.Secret)
+		for i, key := range q.Keys {
+			check(fmt.Sprintf("queue.keys[%d]", i), key)
+		}
+	}
 	for i, client := range c.Clients {
 		check(fmt.Sprintf("clients[%d].token", i), client.Token)
 	}
@@ -64,6 +72,7 @@ func (l *linter) endpoint(e *Endpoint) {
 	l.published(e, &p)
 	l.writes(e, &p)
 	l.transport(e)
+	l.async(e)
 }
 
 // usual is what nobody set. Its times are a bound for the stranger and are not

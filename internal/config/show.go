@@ -89,7 +89,7 @@ func without[T any](all, part []T, equal func(a, b T) bool) []T {
 }
 
 // secretKeys are where references stand.
-var secretKeys = []string{"admin_token", "token", "value", "user", "password"}
+var secretKeys = []string{"admin_token", "token", "value", "user", "password", "dsn", "secret"}
 
 // finger puts fingerprints beside the references below n.
 func finger(n *sheet.Node, resolve func(Secret) (mask.Secret, error)) {

@@ -29,6 +29,7 @@ func (f *file) table() sheet.Block {
 		{Name: "log", Doc: "What is written about calls.", Value: logFields(&f.Log)},
 		{Name: "trace", Doc: "Where OpenTelemetry spans go.", Value: traceFields(&f.Trace)},
 		{Name: "bounds", Doc: "What protects the gateway itself.", Value: boundFields(&f.Bounds)},
+		{Name: "queue", Doc: "Where calls are kept that are answered later. Nothing: all callers wait.", Value: maybeQueue{&f.Queue}},
 		{Name: "clients", Doc: "Who may use the data port, when it is not open to this host alone.", Value: sheet.List(&f.Clients, clientFields)},
 		{Name: "defaults", Doc: "What holds for all endpoints. The numbers of a profile go before it, and the endpoint's own word before both.",
 			Value: sheet.Block{Fields: f.defaults.shared()}},
@@ -192,7 +193,8 @@ func (x entry) shared() []sheet.Field {
 		sheet.Field{Name: "links", Doc: "Whether absolute links back to the provider lead through the gateway. Default keep.",
 			Value: sheet.Switch(&x.e.RewriteLinks, "keep", "rewrite")},
 		sheet.Field{Name: "redirects", Doc: "Whether redirects of safe requests within the origin are followed. Default return.",
-			Value: sheet.Switch(&x.e.FollowSameOrigin, "return", "same-origin")})
+			Value: sheet.Switch(&x.e.FollowSameOrigin, "return", "same-origin")},
+		sheet.Field{Name: "async", Doc: "What is answered later; needs queue.", Value: asyncFields(&x.e.Async)})
 }
 
 func network(p *netip.Prefix) sheet.Value {
