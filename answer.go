@@ -21,14 +21,21 @@ var ErrTruncated = errors.New("the answer was cut short")
 // ErrBreakerOpen is the cause of an Error whose Reason is BreakerOpen.
 var ErrBreakerOpen = errors.New("the breaker is open: the dependency has failed too often")
 
-// answer is the body that the caller reads. Its end is the end of the call: it
-// gives the concurrency permit back.
-type answer struct {
-	o          *op
-	rest       io.ReadCloser
-	n          atomic.Int64
-	ended      atomic.Bool // Close may come while another goroutine reads
-	waitSource policy.WaitSource
+// trip is one attempt as the outside sees it: the request that the HTTP stack
+// gets with its context, and, where its answer is handed over, the body that
+// the caller reads. They may hold on to it for as long as they like, so a trip
+// is used once, while op, which is the larger part, is used again.
+//
+// The end of the body is the end of the call: it gives the concurrency permit
+// back. Who sets ended may look at o, and nobody after that.
+type trip struct {
+	req    http.Request
+	ctx    attemptContext
+	o      *op
+	rest   io.ReadCloser
+	id     CallID
+	report *Report     // nil: nothing to tell but id
+	ended  atomic.Bool // Close may come while another goroutine reads
 }
 
 // verify reads the whole answer before it is delivered, where the policy asks
@@ -38,7 +45,7 @@ func (o *op) verify() {
 		return
 	}
 	o.armIdle()
-	body := newSpool(idleReader{o.resp.Body, o})
+	body := newSpool(idleReader{o.resp.Body, o.ctx})
 	body.limit = o.p.Verify.SpoolLimit
 	err := body.fill(nil)
 	o.resp.Body.Close()
@@ -117,17 +124,17 @@ type spooled struct {
 
 func (s *spooled) Close() error { return s.body.Close() }
 
-// idleReader tells its op when it waits for the server, so that silence is
-// told from a caller that takes its time.
+// idleReader tells its attempt when it waits for the server, so that silence
+// is told from a caller that takes its time.
 type idleReader struct {
 	io.ReadCloser
-	o *op
+	ctx *attemptContext
 }
 
 func (r idleReader) Read(p []byte) (int, error) {
-	r.o.reads.Add(1) // odd: reading
+	r.ctx.reads.Add(1) // odd: reading
 	n, err := r.ReadCloser.Read(p)
-	r.o.reads.Add(1)
+	r.ctx.reads.Add(2*uint64(max(n, 0)) - 1)
 	return n, err
 }
 
@@ -155,22 +162,22 @@ func (o *op) deliver(d call.Decision) (*http.Response, error) {
 		o.discard()
 		return nil, o.fail(err)
 	}
-	o.done = true
+	o.done, o.reason, o.retryAt = true, d.Reason, d.At
 	if o.resp.StatusCode == http.StatusSwitchingProtocols {
-		o.release() // the connection is the caller's now
-		o.ctx.end()
-		o.closeRequest()
-		o.tellCall(d.Reason, 0)
+		o.end(d.Reason, 0) // the connection is the caller's now
 		return o.resp, nil
 	}
-	o.out.o, o.out.rest = o, o.resp.Body
-	o.reason, o.retryAt = d.Reason, d.At
-	o.resp.Body = &o.out
+	out := o.trip
+	out.o, out.rest, out.id, out.report = o, o.resp.Body, o.id, o.notable()
+	if out.ctx.reads.Load() != 0 { // what was looked at is read again
+		out.ctx.reads.Store(0)
+	}
+	o.resp.Body = out
 	o.resp.Request = o.in
-	if o.out.rest == nil || o.out.rest == http.NoBody {
-		o.out.rest = http.NoBody
-		o.out.ended.Store(true)
-		o.out.end(d.Reason)
+	if out.rest == nil || out.rest == http.NoBody {
+		out.rest = http.NoBody
+		out.ended.Store(true)
+		o.end(d.Reason, 0)
 	} else {
 		o.armIdle()
 	}
@@ -186,26 +193,24 @@ func (o *op) ending(d call.Decision) error {
 }
 
 // Read implements io.Reader.
-func (a *answer) Read(p []byte) (int, error) {
-	if a.ended.Load() {
-		return a.rest.Read(p) // whatever a body says after its end
+func (t *trip) Read(p []byte) (int, error) {
+	if t.ended.Load() {
+		return t.rest.Read(p) // whatever a body says after its end
 	}
-	n, err := idleReader{a.rest, a.o}.Read(p)
-	a.n.Add(int64(n))
-	if err != nil && a.ended.CompareAndSwap(false, true) {
-		reason := a.o.reason
+	n, err := idleReader{t.rest, &t.ctx}.Read(p)
+	if err != nil && t.ended.CompareAndSwap(false, true) {
+		reason := t.o.reason
 		if err != io.EOF {
-			e := a.cut(err)
+			e := t.o.cut(err)
 			err, reason = e, e.Reason
 		}
-		a.end(reason)
+		t.end(reason)
 	}
 	return n, err
 }
 
 // cut tells why a body ended too early, and tells the gate.
-func (a *answer) cut(err error) *Error {
-	o := a.o
+func (o *op) cut(err error) *Error {
 	if ctx := o.in.Context(); ctx.Err() != nil {
 		return o.gaveUp(ctx)
 	}
@@ -226,36 +231,58 @@ func (a *answer) cut(err error) *Error {
 var errIdle = timeoutError("the body fell silent for longer than the policy allows")
 
 // Close implements io.Closer.
-func (a *answer) Close() error {
-	err := a.rest.Close()
-	if a.ended.CompareAndSwap(false, true) {
-		a.end(a.o.reason)
+func (t *trip) Close() error {
+	err := t.rest.Close()
+	if t.ended.CompareAndSwap(false, true) {
+		t.end(t.o.reason)
 	}
 	return err
 }
 
 // end ends the call. Whoever set ended calls it.
-func (a *answer) end(reason Reason) {
-	a.o.release()
-	a.o.ctx.end()
-	a.o.closeRequest()
-	a.o.tellCall(reason, a.n.Load())
+func (t *trip) end(reason Reason) {
+	o := t.o
+	t.o = nil
+	o.end(reason, int64(t.ctx.reads.Load()/2))
+	o.free()
 }
 
 // ReportOf tells what it took to get resp, if a Transport got it.
 func ReportOf(resp *http.Response) (Report, bool) {
-	a, ok := resp.Body.(*answer)
+	t, ok := resp.Body.(*trip)
 	if !ok {
 		return Report{}, false
 	}
-	return a.o.report(), true
+	if t.report != nil {
+		return *t.report, true
+	}
+	return Report{
+		CallID: t.id, Attempts: 1, WireAttempts: 1, Breaker: admit.Closed.String(),
+		Class: classify.OK, Executed: classify.Yes, Ladder: once,
+	}, true
+}
+
+// once is how far most calls come.
+var once = call.Ladder{Attempts: 1}
+
+// notable is the report of a call that is not like most: one attempt, no wait,
+// and no word about the quota.
+func (o *op) notable() *Report {
+	q := &o.hint
+	if o.wire == 1 && o.waited == 0 && o.breaker == admit.Closed &&
+		o.verdict.Class == classify.OK && o.verdict.Executed == classify.Yes && !o.verified &&
+		!q.HasRemaining && !q.HasLimit && !q.HasReset && o.shut.IsZero() && o.Ladder() == once {
+		return nil
+	}
+	r := o.report()
+	return &r
 }
 
 func (o *op) report() Report {
 	q := &o.hint
 	return Report{
 		CallID: o.id, Attempts: o.Attempts, WireAttempts: o.wire, Waited: o.waited,
-		WaitSource: o.out.waitSource, Breaker: o.breaker.String(), Class: o.verdict.Class,
+		WaitSource: o.waitSource, Breaker: o.breaker.String(), Class: o.verdict.Class,
 		Remaining: q.Remaining, Limit: q.Limit, Reset: q.Reset,
 		HasRemaining: q.HasRemaining, HasLimit: q.HasLimit, HasReset: q.HasReset,
 		Verified: o.verified, Executed: o.verdict.Executed,

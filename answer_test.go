@@ -211,7 +211,7 @@ func TestReportOfTellsWhatItTook(t *testing.T) {
 		finish(t, resp, err)
 		r, ok := heed.ReportOf(resp)
 		if !ok || r.Attempts != 2 || r.WireAttempts != 2 || r.Waited < 3*time.Second || r.WaitSource != policy.WaitRetryAfter ||
-			r.Class != classify.OK || !r.HasRemaining || r.Remaining != 70 || r.Breaker != "closed" || r.CallID == "" {
+			r.Class != classify.OK || !r.HasRemaining || r.Remaining != 70 || r.Breaker != "closed" || r.CallID == 0 {
 			t.Errorf("got %+v, %v", r, ok)
 		}
 	})

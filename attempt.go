@@ -30,13 +30,8 @@ func (o *op) send() error {
 		}
 		o.tok = &tok
 	}
-	o.conns.Store(0)
-	o.conn, o.sends = nil, 0
-	if o.ctx == nil {
-		o.ctx = &o.first
-	} else {
-		o.ctx = new(attemptContext)
-	}
+	o.trip = new(trip)
+	o.ctx = &o.trip.ctx
 	o.ctx.begin(o, o.sentAt, o.attemptTime())
 	req, err := o.request()
 	if err != nil {
@@ -53,7 +48,7 @@ func (o *op) send() error {
 		o.resp = nil
 		o.ctx.end()
 	}
-	o.wire += max(int(o.conns.Load()), 1)
+	o.wire += max(o.ctx.conns(), 1)
 	return nil
 }
 
@@ -88,7 +83,8 @@ func (o *op) attemptTime() time.Duration {
 // request is the copy of the caller's request that goes out. The header is
 // copied only when something is put into it.
 func (o *op) request() (*http.Request, error) {
-	out := o.in.WithContext(o.ctx)
+	out := &o.trip.req
+	*out = *o.in.WithContext(o.ctx)
 	once := !o.Keyed && !idempotent(o.Method)
 	own := o.key != "" || o.past || o.t.Token != nil || o.p.Retry.Announce
 	if own || once && hasKey(o.in.Header) {
@@ -136,9 +132,9 @@ func (o *op) decorate(out *http.Request) {
 func (o *op) attach(out *http.Request) error {
 	switch {
 	case o.body != nil:
-		end := o.ctx.Done()
-		out.Body = o.body.reader(end)
-		out.GetBody = func() (io.ReadCloser, error) { return o.body.again(end) } // for what HTTP/2 refused unread, and net/http repeats itself
+		body, end := o.body, o.ctx.Done()
+		out.Body = body.reader(end)
+		out.GetBody = func() (io.ReadCloser, error) { return body.again(end) } // for what HTTP/2 refused unread, and net/http repeats itself
 	case o.Attempts > 1 && o.in.Body != nil && o.in.GetBody != nil:
 		b, err := o.in.GetBody()
 		if err != nil {
@@ -189,8 +185,7 @@ func (noBody) Read([]byte) (int, error) { return 0, io.EOF }
 func (o *op) understand() {
 	now := o.clock()
 	o.endedAt = now
-	x := o.s.exchange()
-	defer func() { *x = classify.Exchange{}; o.s.exchanges.Put(x) }()
+	x := &o.x
 	*x = classify.Exchange{
 		Method: o.Method, Path: o.in.URL.Path, Keyed: o.Keyed, SentAt: o.sentAt, Now: now,
 	}
@@ -223,7 +218,7 @@ func (o *op) look(x *classify.Exchange) {
 	}
 	buf := make([]byte, n)
 	o.armIdle()
-	got, err := readHead(idleReader{o.resp.Body, o}, buf) // what is silent is cut
+	got, err := readHead(idleReader{o.resp.Body, o.ctx}, buf) // what is silent is cut
 	if err == io.EOF && o.resp.Body != http.NoBody && o.resp.ContentLength > int64(got) {
 		err = io.ErrUnexpectedEOF
 	}

@@ -58,7 +58,7 @@ func (o *op) fail(err error) error {
 	o.leave()
 	o.release()
 	o.closeRequest()
-	o.done = true
+	o.done, o.ended = true, true
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
 		e = o.error(PermanentFailure, time.Time{}, err)
@@ -77,9 +77,24 @@ func (o *op) refund(reason Reason) {
 	o.paid = 0
 }
 
-// abandon releases everything after a panic; the panic goes on.
-func (o *op) abandon() {
-	if o.done {
+// end ends the call with what was handed over.
+func (o *op) end(reason Reason, bytes int64) {
+	o.release()
+	o.ctx.end()
+	o.closeRequest()
+	o.tellCall(reason, bytes)
+	o.ended = true
+}
+
+// part is the last that RoundTrip does. A call that has not ended goes on as
+// the body of its answer; after a panic everything is released, and the panic
+// goes on.
+func (o *op) part() {
+	switch {
+	case o.ended:
+		o.free()
+		return
+	case o.done:
 		return
 	}
 	defer o.closeRequest()

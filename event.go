@@ -1,6 +1,8 @@
 package heed
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"time"
 
 	"github.com/heedproject/heed/call"
@@ -33,7 +35,7 @@ type Event struct {
 	Kind          EventKind
 	Time          time.Time
 	Endpoint      string
-	CallID        string
+	CallID        CallID
 	CorrelationID string
 	Tenant        string
 	Method        string
@@ -62,10 +64,32 @@ type Event struct {
 	TraceParent string // W3C traceparent that the caller sent; empty: none
 }
 
+// CallID names a call among all others. It is written out only where somebody
+// reads it: most events are merely counted.
+type CallID uint64
+
+// String returns 16 hexadecimal digits, or nothing for the zero CallID.
+func (id CallID) String() string {
+	if id == 0 {
+		return ""
+	}
+	var text [16]byte
+	return string(id.append(text[:0]))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (id CallID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+func (id CallID) append(to []byte) []byte {
+	var raw [8]byte
+	binary.BigEndian.PutUint64(raw[:], uint64(id))
+	return hex.AppendEncode(to, raw[:])
+}
+
 // Report sums up a finished call for the caller. ReportOf gets it from an
 // answer; an Error carries its own.
 type Report struct {
-	CallID       string
+	CallID       CallID
 	Attempts     int
 	WireAttempts int
 	Waited       time.Duration

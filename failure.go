@@ -47,7 +47,7 @@ func failureOf(err error, o *op) classify.Failure {
 	}
 	timeout := isTimeout(err) || o.ctx.late()
 	switch {
-	case o.conns.Load() == 0 && traced(o):
+	case o.ctx.conns() == 0 && traced(o):
 		if timeout {
 			return classify.ConnectTimeout
 		}

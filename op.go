@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/heedproject/heed/admit"
@@ -21,7 +18,8 @@ import (
 )
 
 // op is one call on its road: everything that RoundTrip needs to remember. It
-// is one allocation, and lives on as the body of the answer.
+// is used again for another call when this one has ended, so nobody outside
+// gets hold of it: what they do is a trip.
 type op struct {
 	t    *Transport
 	s    *state
@@ -29,7 +27,7 @@ type op struct {
 	in   *http.Request // the caller's; never changed
 	opts *Call         // never nil
 	n    uint64        // the number of the call
-	id   string
+	id   CallID
 	call.Call
 	gate   *gate
 	ticket admit.Ticket
@@ -37,22 +35,17 @@ type op struct {
 	begun  time.Time
 
 	// the attempt
-	attempt    atomic.Int32
+	trip       *trip
+	ctx        *attemptContext // of the trip; nil: nothing was sent yet
+	x          classify.Exchange
 	pass       admit.Pass
 	held       bool         // the pass has not been given back
 	seen       bool         // the gate knows what came of it
 	sent       bool         // the base transport has the caller's body, and closes it
 	tok        *token.Token // nil without a Token source
 	key        string
-	body       *spool          // nil: no body, or GetBody replays it
-	ctx        *attemptContext // nil: nothing was sent yet
-	first      attemptContext
-	trace      httptrace.ClientTrace
-	reads      atomic.Uint32 // of the body, begun plus ended
-	conns      atomic.Int32  // connections the HTTP stack took for this attempt
-	conn       net.Conn      // the last of them
-	sends      int           // how many of them were not merely idle ones
-	past       bool          // ask caches to revalidate
+	body       *spool // nil: no body, or GetBody replays it
+	past       bool   // ask caches to revalidate
 	sentAt     time.Time
 	endedAt    time.Time // when its head was there, or what it failed with
 	resp       *http.Response
@@ -67,15 +60,16 @@ type op struct {
 	shut       time.Time // until when the key is closed for all its callers
 
 	// over all attempts
-	wire     int
-	waited   time.Duration
-	lastWait time.Duration // before this attempt
-	source   policy.WaitSource
-	longest  time.Duration
-	verified bool
-	done     bool   // the result was handed over
-	reason   Reason // why it is not what was asked for
-	out      answer
+	wire       int
+	waited     time.Duration
+	lastWait   time.Duration // before this attempt
+	source     policy.WaitSource
+	longest    time.Duration
+	verified   bool
+	done       bool              // the result was handed over
+	ended      bool              // and so is the call
+	waitSource policy.WaitSource // of the longest wait
+	reason     Reason            // why it is not what was asked for
 }
 
 // open starts a call: it has a name and a budget.
@@ -83,7 +77,12 @@ func (t *Transport) open(r *http.Request) *op {
 	s := t.init()
 	n := s.calls.Add(1)
 	now := time.Now()
-	o := &op{t: t, s: s, p: &s.policy, in: r, begun: now, n: n, id: s.callID(n), opts: &noCall, verdict: classify.Verdict{Executed: classify.No}}
+	o, _ := s.ops.Get().(*op)
+	if o == nil {
+		o = new(op)
+	}
+	o.t, o.s, o.p, o.in, o.begun, o.n, o.id, o.opts = t, s, &s.policy, r, now, n, s.callID(n), &noCall
+	o.verdict.Executed = classify.No
 	ctx := r.Context()
 	if c, ok := ctx.Value(callKey{}).(*Call); ok {
 		o.opts = c
@@ -99,6 +98,17 @@ func (t *Transport) open(r *http.Request) *op {
 	return o
 }
 
+// free gives o back for another call. One that stood in the line is not, since
+// whoever asked who waits may still look at it.
+func (o *op) free() {
+	if o.ticket.Stood() {
+		return
+	}
+	s := o.s
+	*o = op{}
+	s.ops.Put(o)
+}
+
 // begin checks the request and gives the call its key and gate.
 func (o *op) begin() error {
 	if err := o.check(); err != nil {
@@ -111,7 +121,7 @@ func (o *op) begin() error {
 	o.gate = o.t.gateOf(o.s, r)
 	o.gate.used.Store(o.begun.Unix())
 	o.ticket = admit.Ticket{
-		Priority: o.opts.Priority, Tenant: o.opts.Tenant, First: true, Deadline: o.Deadline,
+		Priority: o.opts.Priority, Tenant: o.opts.Tenant, First: true, Attempt: o.Attempts + 1, Deadline: o.Deadline,
 		Group: o.p.Limits.GroupOf(r.URL.Path), Info: o,
 	}
 	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
@@ -244,7 +254,7 @@ func (o *op) admit() error {
 				continue
 			}
 			o.Attempts++
-			o.attempt.Add(1)
+			o.ticket.Attempt++
 			o.sentAt = now
 			return nil
 		case admit.No:
@@ -344,7 +354,7 @@ func (o *op) noteWait(d time.Duration, source policy.WaitSource) {
 	o.lastWait += d
 	if d > o.longest {
 		o.longest = d
-		o.out.waitSource = source
+		o.waitSource = source
 	}
 }
 

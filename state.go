@@ -4,7 +4,6 @@ import (
 	"cmp"
 	crand "crypto/rand"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"hash/maphash"
 	"math/rand/v2"
@@ -15,20 +14,19 @@ import (
 	"time"
 
 	"github.com/heedproject/heed/admit"
-	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/mask"
 	"github.com/heedproject/heed/policy"
 )
 
 // state is what a Transport keeps between calls.
 type state struct {
-	policy    policy.Policy
-	invalid   error
-	base      http.RoundTripper
-	seed      [2]uint64
-	calls     atomic.Uint64 // begun
-	watches   sync.Pool
-	exchanges sync.Pool // of *classify.Exchange
+	policy  policy.Policy
+	invalid error
+	base    http.RoundTripper
+	seed    [2]uint64
+	calls   atomic.Uint64 // begun
+	watches sync.Pool
+	ops     sync.Pool
 
 	mu    sync.RWMutex
 	gates map[gateKey]*gate
@@ -78,13 +76,6 @@ func (t *Transport) init() *state {
 		t.state = s
 	})
 	return t.state
-}
-
-func (s *state) exchange() *classify.Exchange {
-	if x, ok := s.exchanges.Get().(*classify.Exchange); ok {
-		return x
-	}
-	return new(classify.Exchange)
 }
 
 // stream returns the random stream number n of the Transport: the same seed
@@ -184,13 +175,7 @@ func (t *Transport) endpoint(r *http.Request) string {
 }
 
 // callID names call number n of this Transport.
-func (s *state) callID(n uint64) string {
-	var raw [8]byte
-	binary.BigEndian.PutUint64(raw[:], s.seed[0]^n*0x9e3779b97f4a7c15)
-	var text [16]byte
-	hex.Encode(text[:], raw[:])
-	return string(text[:])
-}
+func (s *state) callID(n uint64) CallID { return CallID(s.seed[0] ^ n*0x9e3779b97f4a7c15) }
 
 // Waiter is a call that waits, as Transport.Waiting tells it.
 type Waiter struct {
@@ -213,8 +198,8 @@ func (t *Transport) Waiting() []Waiter {
 		for _, w := range g.Waiting() {
 			who := w.Ticket.Info.(*op)
 			list = append(list, Waiter{
-				CallID: who.id, CorrelationID: who.opts.CorrelationID, Endpoint: g.endpoint,
-				Tenant: w.Ticket.Tenant, Priority: w.Ticket.Priority, Attempt: int(who.attempt.Load()) + 1,
+				CallID: who.id.String(), CorrelationID: who.opts.CorrelationID, Endpoint: g.endpoint,
+				Tenant: w.Ticket.Tenant, Priority: w.Ticket.Priority, Attempt: w.Attempt,
 				For: w.For, Since: w.Since, Until: w.Until, Ahead: w.Ahead,
 			})
 		}

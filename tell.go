@@ -14,12 +14,11 @@ import (
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // event begins an event of this call.
-func (o *op) event(kind EventKind, now time.Time) Event {
-	return Event{
-		Kind: kind, Time: now, Endpoint: o.t.endpoint(o.in), CallID: o.id,
-		CorrelationID: o.opts.CorrelationID, Tenant: o.opts.Tenant, Method: o.Method, Path: path(o.in),
-		Attempt: o.Attempts, Breaker: o.breaker.String(), TraceParent: traceParent(o.in.Header),
-	}
+func (o *op) event(e *Event, kind EventKind, now time.Time) {
+	e.Kind, e.Time, e.CallID, e.Attempt = kind, now, o.id, o.Attempts
+	e.Endpoint, e.Method, e.Path = o.t.endpoint(o.in), o.Method, path(o.in)
+	e.CorrelationID, e.Tenant, e.TraceParent = o.opts.CorrelationID, o.opts.Tenant, traceParent(o.in.Header)
+	e.Breaker = o.breaker.String()
 }
 
 // traceParent is the traceparent of h, if it is one: 55 characters of hex and
@@ -44,8 +43,9 @@ func (o *op) tellAttempt(now time.Time, d call.Decision) {
 	if o.t.Observe == nil {
 		return
 	}
-	e := o.event(AttemptDone, now)
-	e.WireAttempts = max(int(o.conns.Load()), 1)
+	var e Event
+	o.event(&e, AttemptDone, now)
+	e.WireAttempts = max(o.ctx.conns(), 1)
 	e.Status, e.Class, e.Executed, e.Rule = o.status(), o.verdict.Class, o.verdict.Executed, o.verdict.Rule
 	e.Elapsed, e.Delay, e.Waited, e.WaitSource = now.Sub(o.sentAt), d.Delay, o.lastWait, o.source
 	if d.Source != "" {
@@ -55,7 +55,8 @@ func (o *op) tellAttempt(now time.Time, d call.Decision) {
 	o.quote(&e)
 	o.t.Observe(e)
 	if o.hint.Flags&hint.Malformed != 0 {
-		bad := o.event(HintInvalid, now)
+		var bad Event
+		o.event(&bad, HintInvalid, now)
 		bad.Status, bad.Reason = o.status(), "retry_after_invalid"
 		o.t.Observe(bad)
 	}
@@ -80,9 +81,10 @@ func (o *op) tellCall(reason Reason, bytes int64) {
 		return
 	}
 	now := o.clock()
-	e := o.event(CallDone, now)
+	var e Event
+	o.event(&e, CallDone, now)
 	e.WireAttempts, e.Status, e.Class, e.Executed = o.wire, o.lastStatus, o.verdict.Class, o.verdict.Executed
-	e.Elapsed, e.Waited, e.WaitSource = now.Sub(o.begun), o.waited, o.out.waitSource
+	e.Elapsed, e.Waited, e.WaitSource = now.Sub(o.begun), o.waited, o.waitSource
 	e.Rule, e.Reason, e.Bytes = o.verdict.Rule, string(reason), bytes
 	o.quote(&e)
 	o.t.Observe(e)
@@ -92,7 +94,8 @@ func (o *op) tellWait(until time.Time, d time.Duration) {
 	if o.t.Observe == nil {
 		return
 	}
-	e := o.event(WaitBegun, time.Now())
+	var e Event
+	o.event(&e, WaitBegun, time.Now())
 	e.Delay, e.WaitSource, e.Status, e.Class = d, o.source, o.lastStatus, o.verdict.Class
 	o.t.Observe(e)
 }
@@ -101,7 +104,8 @@ func (o *op) tellBreaker(t admit.Told) {
 	if o.t.Observe == nil {
 		return
 	}
-	e := o.event(BreakerChanged, time.Now())
+	var e Event
+	o.event(&e, BreakerChanged, time.Now())
 	e.Breaker, e.Status, e.Class = t.Breaker.String(), o.lastStatus, o.verdict.Class
 	if t.Breaker != admit.Closed {
 		e.Delay = time.Until(t.Until)

@@ -49,7 +49,7 @@ type Transport struct {
 // RoundTrip sends r and hands over its one result.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	o := t.open(r)
-	defer o.abandon() // after a panic in somebody's hook
+	defer o.part() // also after a panic in somebody's hook
 	err := o.begin()
 	if err != nil {
 		return nil, o.fail(err)

@@ -2,8 +2,10 @@ package heed
 
 import (
 	"context"
+	"net"
 	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,15 +19,24 @@ type ownerKey struct{}
 // that succeeds allocates no timer and no context.
 //
 // The HTTP stack may look at it after its attempt has ended, from a dial that
-// goes on in the background for one; so it is not changed after begin, and the
-// next attempt has another.
+// goes on in the background for one; so it knows nothing of its call, which is
+// used again, and the next attempt has another context.
 type attemptContext struct {
 	context.Context // the caller's, or a cancelable child of it
-	op              *op
 	watch           *watch
 	cancel          context.CancelCauseFunc // nil: the watch has the Done channel
-	done            chan struct{}           // of the watch
+	trace           atomic.Pointer[trace]   // nil: nobody asked for it
+	reads           atomic.Uint64           // of the body: twice the bytes that came, and one more while it is read
 	over            bool                    // only the goroutine of the call looks at it
+}
+
+// trace counts the connections that the HTTP stack takes for one attempt.
+type trace struct {
+	httptrace.ClientTrace
+	ctx   *attemptContext
+	conns atomic.Int32
+	conn  net.Conn // the last of them
+	sends int      // how many of them were not merely idle ones
 }
 
 // errAttemptTime is the cause when an attempt took too long.
@@ -43,19 +54,15 @@ func (e timeoutError) Is(target error) bool {
 // begin starts the context of an attempt that may take d from now until the
 // head of its answer. 0: for ever.
 func (c *attemptContext) begin(o *op, now time.Time, d time.Duration) {
-	c.op = o
 	parent := o.in.Context()
-	if o.trace.GotConn == nil {
-		o.trace.GotConn = o.gotConn
-	}
 	if traceKey == nil || httptrace.ContextClientTrace(parent) != nil {
-		parent = httptrace.WithClientTrace(parent, &o.trace) // both traces are told
+		parent = httptrace.WithClientTrace(parent, &c.traced().ClientTrace) // both traces are told
 	}
 	w, _ := o.s.watches.Get().(*watch)
 	if w == nil {
-		w = newWatch()
+		w = newWatch(&o.s.watches)
 	}
-	c.watch, c.Context, c.done = w, parent, w.done
+	c.watch, c.Context = w, parent
 	if parent.Done() != nil {
 		c.Context, c.cancel = context.WithCancelCause(parent)
 	}
@@ -68,14 +75,35 @@ func (c *attemptContext) begin(o *op, now time.Time, d time.Duration) {
 // restart of the server, net/http has to go through them all.
 const maxSends = 3
 
-func (o *op) gotConn(info httptrace.GotConnInfo) {
-	o.conns.Add(1)
-	if !info.Reused || info.Conn == o.conn {
-		o.sends++
+func (t *trace) gotConn(info httptrace.GotConnInfo) {
+	t.conns.Add(1)
+	if !info.Reused || info.Conn == t.conn {
+		t.sends++
 	}
-	if o.conn = info.Conn; o.sends > maxSends {
-		o.ctx.abort()
+	if t.conn = info.Conn; t.sends > maxSends {
+		t.ctx.abort()
 	}
+}
+
+// traced is the trace of the attempt, made when first asked for.
+func (c *attemptContext) traced() *trace {
+	if t := c.trace.Load(); t != nil {
+		return t
+	}
+	t := &trace{ctx: c}
+	t.GotConn = t.gotConn
+	if !c.trace.CompareAndSwap(nil, t) {
+		return c.trace.Load()
+	}
+	return t
+}
+
+// conns is how many connections were taken.
+func (c *attemptContext) conns() int {
+	if t := c.trace.Load(); t != nil {
+		return int(t.conns.Load())
+	}
+	return 0
 }
 
 // arm ends the attempt d after now. 0: never.
@@ -112,7 +140,7 @@ func (c *attemptContext) end() {
 	}
 	c.over = true
 	if c.watch.end() {
-		c.op.s.watches.Put(c.watch)
+		c.watch.home.Put(c.watch)
 	}
 	if c.cancel != nil {
 		c.cancel(nil)
@@ -124,7 +152,7 @@ func (c *attemptContext) Done() <-chan struct{} {
 	if c.cancel != nil {
 		return c.Context.Done()
 	}
-	return c.done
+	return c.watch.done
 }
 
 // Err implements context.Context.
@@ -136,7 +164,7 @@ func (c *attemptContext) Err() error {
 		return c.Context.Err()
 	}
 	select {
-	case <-c.done:
+	case <-c.watch.done:
 		return context.DeadlineExceeded
 	default:
 		return nil
@@ -153,12 +181,12 @@ func (c *attemptContext) late() bool {
 func (c *attemptContext) Value(key any) any {
 	switch key {
 	case ownerKey{}:
-		return c.op
+		return c
 	case traceKey:
 		if v := c.Context.Value(key); v != nil {
 			return v
 		}
-		return &c.op.trace
+		return &c.traced().ClientTrace
 	}
 	return c.Context.Value(key)
 }
@@ -195,6 +223,7 @@ func (p keyProbe) Value(key any) any {
 // notes it, and the timer, when it fires, looks at what is noted. With a budget
 // of a minute that is one timer operation a minute instead of three a call.
 type watch struct {
+	home  *sync.Pool
 	timer *time.Timer
 	done  chan struct{}
 
@@ -205,12 +234,12 @@ type watch struct {
 	fired bool
 	idle  time.Duration // 0: the attempt ends when it is due
 	limit time.Time     // with idle: it ends then in any case; zero: never
-	seen  uint32        // reads of the body when it was set
+	seen  uint64        // reads of the body when it was set
 	funcs map[*func()]struct{}
 }
 
-func newWatch() *watch {
-	w := &watch{done: make(chan struct{})}
+func newWatch(home *sync.Pool) *watch {
+	w := &watch{home: home, done: make(chan struct{})}
 	w.timer = time.AfterFunc(time.Hour, w.fire)
 	w.timer.Stop()
 	return w
@@ -219,7 +248,7 @@ func newWatch() *watch {
 func (w *watch) set(c *attemptContext, now time.Time, d, idle time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ctx, w.idle, w.seen, w.due, w.limit = c, idle, c.op.reads.Load(), time.Time{}, time.Time{}
+	w.ctx, w.idle, w.seen, w.due, w.limit = c, idle, c.reads.Load(), time.Time{}, time.Time{}
 	if d > 0 {
 		w.due = now.Add(d)
 		w.run()
@@ -253,7 +282,7 @@ func (w *watch) fire() {
 		w.mu.Unlock()
 		return
 	}
-	now, reads := time.Now(), w.ctx.op.reads.Load()
+	now, reads := time.Now(), w.ctx.reads.Load()
 	over := !w.limit.IsZero() && !now.Before(w.limit)
 	if !now.Before(w.due) && w.idle > 0 && !over && (reads%2 == 0 || reads != w.seen) {
 		w.seen, w.due = reads, now.Add(w.idle)

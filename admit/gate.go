@@ -19,6 +19,7 @@ type Gate struct {
 	refused  uint64 // of them throttled
 	inFlight int
 	groups   []int
+	latest   time.Time // anybody has told
 	breaker  breaker
 	hold     hold
 	pace     pace
@@ -39,6 +40,7 @@ func NewGate(p *policy.Policy, rng *rand.Rand) *Gate {
 func (g *Gate) Admit(now time.Time, a Ask) Answer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	now = g.instant(now)
 	if g.breaker.state != Closed && !g.p.Breaker.Off {
 		return g.probe(now, a)
 	}
@@ -51,14 +53,25 @@ func (g *Gate) Admit(now time.Time, a Ask) Answer {
 	if g.byQuota() {
 		g.pace.follow(g.quota.pace(&g.p.Limits))
 	}
-	if at := g.pace.due(now); now.Before(at) {
-		return Answer{At: at, Source: policy.WaitPace}
+	slot := g.pace.due(now)
+	if now.Before(slot) {
+		return Answer{At: slot, Source: policy.WaitPace}
 	}
 	if at := g.quota.take(now, &g.p.Limits); now.Before(at) {
 		return Answer{At: at, Source: policy.WaitQuota}
 	}
-	g.pace.take(now, a.Waiting > 0)
+	g.pace.take(slot, now, a.Waiting > 0)
 	return g.pass(now, a, false)
+}
+
+// instant is the latest instant that anybody has told. Who read the clock and
+// was then kept from asking, while others went before, asks at theirs: an
+// instant that is past must not make it wait for a slot that is free.
+func (g *Gate) instant(now time.Time) time.Time {
+	if now.After(g.latest) {
+		g.latest = now
+	}
+	return g.latest
 }
 
 // byQuota tells that the quota that comes back is the better pace than one

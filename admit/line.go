@@ -55,6 +55,7 @@ type Ticket struct {
 	Tenant   string
 	Group    int // index into policy.Limits.Groups, or -1
 	First    bool
+	Attempt  int       // the number of the one it asks for; only Waiting tells it
 	Deadline time.Time // zero: none
 	Info     any       // whatever Waiting should bring back
 
@@ -80,6 +81,9 @@ func (t *Ticket) needPlace() {
 		t.place = &place{wake: make(chan struct{}, 1)}
 	}
 }
+
+// Stood tells whether t has ever had to wait, so that Waiting may have told it.
+func (t *Ticket) Stood() bool { return t.place != nil }
 
 // queued tells whether t stands in a queue.
 func (t *Ticket) queued() bool { return t.place != nil && t.index != 0 }
@@ -425,11 +429,12 @@ func (t *Ticket) poke() {
 
 // Waiting is one ticket that waits.
 type Waiting struct {
-	Ticket *Ticket // its Info, Tenant and Priority may be read
-	For    policy.WaitSource
-	Since  time.Time
-	Until  time.Time // zero: not known
-	Ahead  int
+	Ticket  *Ticket // its Info, Tenant and Priority may be read
+	Attempt int
+	For     policy.WaitSource
+	Since   time.Time
+	Until   time.Time // zero: not known
+	Ahead   int
 }
 
 // Waiting lists who waits, in order.
@@ -448,10 +453,10 @@ func (l *Line) Waiting() []Waiting {
 	})
 	list := make([]Waiting, 0, len(queued)+len(l.resting))
 	for i, t := range queued {
-		list = append(list, Waiting{t, t.source, t.since, t.until, i})
+		list = append(list, Waiting{t, t.Attempt, t.source, t.since, t.until, i})
 	}
 	for t := range l.resting {
-		list = append(list, Waiting{t, t.source, t.since, t.until, 0})
+		list = append(list, Waiting{t, t.Attempt, t.source, t.since, t.until, 0})
 	}
 	return list
 }

@@ -424,9 +424,9 @@ func TestWaitingTellsWhoWaitsForWhatSinceWhen(t *testing.T) {
 	l.Rest(start, rests, start.Add(time.Minute), policy.WaitBackoff)
 	got := l.Waiting()
 	want := []Waiting{
-		{c, policy.WaitConcurrency, start.Add(time.Second), time.Time{}, 0},
-		{a, policy.WaitConcurrency, start, time.Time{}, 1},
-		{rests, policy.WaitBackoff, start, start.Add(time.Minute), 0},
+		{c, 0, policy.WaitConcurrency, start.Add(time.Second), time.Time{}, 0},
+		{a, 0, policy.WaitConcurrency, start, time.Time{}, 1},
+		{rests, 0, policy.WaitBackoff, start, start.Add(time.Minute), 0},
 	}
 	if diff := cmp.Diff(got, want, cmp.Comparer(func(x, y *Ticket) bool { return x == y })); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)

@@ -29,6 +29,8 @@ type pace struct {
 	lag  time.Duration // how far the schedule may fall behind and catch up: the burst
 	next time.Time     // the next free slot
 	mode mode
+	step time.Duration // between two slots at rate by
+	by   float64
 
 	growth  float64       // relative growth of a learned rate per second
 	growing time.Duration // how long it has grown since it was measured
@@ -96,14 +98,16 @@ func (p *pace) due(now time.Time) time.Time {
 }
 
 // take takes the slot that is due.
-func (p *pace) take(now time.Time, demand bool) {
+func (p *pace) take(slot, now time.Time, demand bool) {
 	if p.rate == 0 {
 		return
 	}
-	slot := p.due(now)
 	p.grow(now, demand)
+	if p.rate != p.by && p.rate > 0 {
+		p.step, p.by = seconds(1/p.rate), p.rate
+	}
 	if p.rate > 0 {
-		p.next = slot.Add(seconds(1 / p.rate))
+		p.next = slot.Add(p.step)
 	}
 }
 

@@ -286,3 +286,12 @@ func TestAfterTheBreakerTheBacklogLeavesAtAGrowingRate(t *testing.T) {
 		t.Errorf("got %d for %s, want the second of the backlog to be paced", a.Kind, a.Source)
 	}
 }
+
+func TestWhoReadTheClockEarlyDoesNotWaitForASlotThatIsFree(t *testing.T) {
+	read := start // by a goroutine that is then kept from asking
+	g := gateOf(func(p *policy.Policy) { p.Limits.Rate, p.Limits.Burst = 1000, 10 })
+	leave(t, g, start.Add(time.Second)) // the bucket is full but for one
+	if a := g.Admit(read, anyone); a.Kind != Go {
+		t.Errorf("got %d until %v, want go: nine are left", a.Kind, a.At.Sub(start))
+	}
+}

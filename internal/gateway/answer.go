@@ -98,7 +98,7 @@ const noWait = "0.000"
 // tell adds what it took to get the answer.
 func tell(h http.Header, rep *heed.Report) {
 	v := [...]string{
-		rep.CallID, strconv.Itoa(rep.Attempts), noWait, rep.Breaker, string(rep.WaitSource),
+		rep.CallID.String(), strconv.Itoa(rep.Attempts), noWait, rep.Breaker, string(rep.WaitSource),
 	}
 	if rep.Waited >= time.Millisecond {
 		v[2] = strconv.FormatFloat(rep.Waited.Seconds(), 'f', 3, 64)

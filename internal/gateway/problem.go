@@ -158,7 +158,7 @@ func refusalOf(e *heed.Error) refusal {
 		k.transport(e.Err)
 	}
 	p := k.describe()
-	p.Endpoint, p.CallID, p.LastStatus = e.Endpoint, e.Report.CallID, e.Status
+	p.Endpoint, p.CallID, p.LastStatus = e.Endpoint, e.Report.CallID.String(), e.Status
 	p.Attempts = &e.Report.Attempts
 	if e.Report.Attempts > 0 {
 		p.Class, p.Executed = e.Class.String(), e.Executed.String()

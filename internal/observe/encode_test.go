@@ -35,7 +35,7 @@ func asSlog(e *heed.Event, text bool) string {
 		slog.String("rule", e.Rule), slog.Bool("retry", e.Retry),
 		secs("delay", e.Delay), secs("waited", e.Waited), slog.String("wait_source", string(e.WaitSource)),
 		secs("retry_after", e.RetryAfter), slog.Int64("rate_limit_remaining", e.Remaining),
-		slog.String("correlation_id", e.CorrelationID), slog.String("call_id", e.CallID),
+		slog.String("correlation_id", e.CorrelationID), slog.String("call_id", e.CallID.String()),
 		slog.String("tenant", e.Tenant), secs("elapsed", e.Elapsed),
 		slog.Int("wire_attempts", e.WireAttempts), slog.String("breaker", e.Breaker))
 	_ = h.Handle(context.Background(), r)

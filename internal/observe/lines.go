@@ -109,7 +109,7 @@ func (l *line) put(e *heed.Event, level slog.Level, msg string) {
 		l.num("rate_limit_remaining", e.Remaining)
 	}
 	l.some("correlation_id", bound(e.CorrelationID, maxID))
-	l.some("call_id", bound(e.CallID, maxID))
+	l.some("call_id", e.CallID.String())
 	l.some("tenant", bound(e.Tenant, maxTenant))
 	if step {
 		l.secs("elapsed", e.Elapsed)

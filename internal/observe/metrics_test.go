@@ -183,7 +183,7 @@ func TestANameThatIsNoLabelIsCountedAsOther(t *testing.T) {
 func TestMetricsTellNothingOfAPath(t *testing.T) {
 	const canary = "4111111111111111"
 	e := throttled()
-	e.Path, e.CorrelationID, e.Tenant, e.Rule, e.CallID = canary, canary, canary, canary, canary
+	e.Path, e.CorrelationID, e.Tenant, e.Rule = canary, canary, canary, canary
 	o := start(t, Options{})
 	o.Observe(e)
 	if strings.Contains(scrape(t, o), canary) {

@@ -24,7 +24,7 @@ var noon = time.Date(2026, 11, 30, 12, 0, 0, 123456789, time.UTC)
 // throttled is an attempt with every field in use.
 func throttled() heed.Event {
 	return heed.Event{
-		Kind: heed.AttemptDone, Time: noon, Endpoint: "sierra", CallID: "c-1",
+		Kind: heed.AttemptDone, Time: noon, Endpoint: "sierra", CallID: 0xc1,
 		CorrelationID: "job-7", Tenant: "north", Method: "GET", Path: "/patrons/1234567",
 		Attempt: 2, WireAttempts: 3, Status: 429, Class: classify.Throttled, Executed: classify.No,
 		Rule: "status 429", Elapsed: 1500 * time.Microsecond, Delay: 30*time.Second + 250*time.Millisecond,
@@ -35,7 +35,7 @@ func throttled() heed.Event {
 
 func served() heed.Event {
 	return heed.Event{
-		Kind: heed.CallDone, Time: noon, Endpoint: "sierra", CallID: "c-1", Method: "GET", Path: "/items",
+		Kind: heed.CallDone, Time: noon, Endpoint: "sierra", CallID: 0xc1, Method: "GET", Path: "/items",
 		Attempt: 1, WireAttempts: 1, Status: 200, Class: classify.OK, Executed: classify.Yes,
 		Elapsed: 12 * time.Millisecond, Bytes: 1024,
 	}
@@ -81,7 +81,7 @@ func TestAnAttemptIsOneLineWithTheAgreedNames(t *testing.T) {
 	want := `{"time":"2026-11-30T12:00:00.123456789Z","level":"WARN","msg":"attempt done","kind":"attempt",` +
 		`"endpoint":"sierra","method":"GET","path":"/patrons/{id}","attempt":2,"status_code":429,"class":"throttled",` +
 		`"executed":"no","rule":"status 429","retry":true,"delay":30.25,"waited":1,"wait_source":"retry_after",` +
-		`"retry_after":30,"rate_limit_remaining":0,"correlation_id":"job-7","call_id":"c-1","tenant":"north",` +
+		`"retry_after":30,"rate_limit_remaining":0,"correlation_id":"job-7","call_id":"00000000000000c1","tenant":"north",` +
 		`"elapsed":0.0015,"wire_attempts":3,"breaker":"closed"}` + "\n"
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("line (-got +want):\n%s", diff)
@@ -92,7 +92,7 @@ func TestACallIsOneLine(t *testing.T) {
 	got := logged(t, Options{}, served())
 	want := `{"time":"2026-11-30T12:00:00.123456789Z","level":"INFO","msg":"call done","kind":"call",` +
 		`"endpoint":"sierra","method":"GET","path":"/items","attempt":1,"status_code":200,"class":"ok",` +
-		`"executed":"yes","waited":0,"call_id":"c-1","elapsed":0.012,"wire_attempts":1,"bytes":1024}` + "\n"
+		`"executed":"yes","waited":0,"call_id":"00000000000000c1","elapsed":0.012,"wire_attempts":1,"bytes":1024}` + "\n"
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("line (-got +want):\n%s", diff)
 	}
@@ -101,7 +101,7 @@ func TestACallIsOneLine(t *testing.T) {
 func TestTextIsWrittenWhenAskedFor(t *testing.T) {
 	got := logged(t, Options{Format: "text"}, served())
 	want := `time=2026-11-30T12:00:00.123Z level=INFO msg="call done" kind=call endpoint=sierra method=GET ` +
-		`path=/items attempt=1 status_code=200 class=ok executed=yes waited=0 call_id=c-1 elapsed=0.012 ` +
+		`path=/items attempt=1 status_code=200 class=ok executed=yes waited=0 call_id=00000000000000c1 elapsed=0.012 ` +
 		"wire_attempts=1 bytes=1024\n"
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("line (-got +want):\n%s", diff)
@@ -110,9 +110,9 @@ func TestTextIsWrittenWhenAskedFor(t *testing.T) {
 
 func TestAnOpenedBreakerIsAnErrorWithTheCallThatTrippedIt(t *testing.T) {
 	got := logged(t, Options{Level: "error"}, heed.Event{
-		Kind: heed.BreakerChanged, Time: noon, Endpoint: "sierra", Breaker: "open", Delay: 30 * time.Second, CorrelationID: "job-7", CallID: "c-9"})
+		Kind: heed.BreakerChanged, Time: noon, Endpoint: "sierra", Breaker: "open", Delay: 30 * time.Second, CorrelationID: "job-7", CallID: 0xc9})
 	want := `{"time":"2026-11-30T12:00:00.123456789Z","level":"ERROR","msg":"breaker opened","kind":"breaker",` +
-		`"endpoint":"sierra","delay":30,"correlation_id":"job-7","call_id":"c-9","breaker":"open","advice":"` + adviceOpen + `"}` + "\n"
+		`"endpoint":"sierra","delay":30,"correlation_id":"job-7","call_id":"00000000000000c9","breaker":"open","advice":"` + adviceOpen + `"}` + "\n"
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("line (-got +want):\n%s", diff)
 	}

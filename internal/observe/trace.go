@@ -179,7 +179,7 @@ func lineage(e *heed.Event) (parent, own trace.SpanContext) {
 		carrier := propagation.MapCarrier{"traceparent": e.TraceParent}
 		parent = trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
 	}
-	sum := sha256.Sum256([]byte(e.CallID))
+	sum := sha256.Sum256([]byte(e.CallID.String()))
 	c := trace.SpanContextConfig{TraceID: trace.TraceID(sum[:16]), SpanID: trace.SpanID(sum[16:24]), TraceFlags: trace.FlagsSampled}
 	if parent.IsValid() {
 		c.TraceID = parent.TraceID()
@@ -191,7 +191,7 @@ func lineage(e *heed.Event) (parent, own trace.SpanContext) {
 func attributes(e *heed.Event) []attribute.KeyValue {
 	out := []attribute.KeyValue{
 		attribute.String("heed.endpoint", bound(e.Endpoint, maxID)),
-		attribute.String("heed.call_id", bound(e.CallID, maxID)),
+		attribute.String("heed.call_id", e.CallID.String()),
 		attribute.Int("heed.attempt", e.Attempt),
 		attribute.String("heed.class", e.Class.String()),
 		attribute.String("heed.executed", e.Executed.String()),

@@ -156,7 +156,7 @@ func TestASampleTakesWholeCalls(t *testing.T) {
 	var events []heed.Event
 	for i := range 200 {
 		a, c := throttled(), served()
-		a.CallID = string(rune('a'+i%26)) + strings.Repeat("x", i)
+		a.CallID = heed.CallID(i + 1)
 		c.CallID = a.CallID
 		events = append(events, a, c)
 	}
