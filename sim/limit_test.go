@@ -1,0 +1,127 @@
+package sim_test
+
+import (
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heedproject/heed/sim"
+	"github.com/heedproject/heed/sim/rate"
+)
+
+// stopped is a world whose clock stands still.
+func stopped(limits ...rate.Limit) sim.World {
+	return sim.World{Limits: limits, Clock: sim.Clock{Stepped: true, Start: noon}}
+}
+
+func TestTheNarrowestOfTwoLimitsCountsAndTheOtherLosesNothing(t *testing.T) {
+	a := api(t, stopped(
+		rate.Limit{Name: "minute", Kind: rate.FixedWindow, Capacity: 3, Window: time.Minute},
+		rate.Limit{Name: "second", Kind: rate.FixedWindow, Capacity: 2, Window: time.Second},
+	))
+	got := statuses(a, "/v1/bibs/1", 3)
+	a.Case("").Advance(time.Second)
+	got = append(got, statuses(a, "/v1/bibs/1", 2)...)
+	if diff := cmp.Diff(got, []int{200, 200, 429, 200, 429}); diff != "" {
+		t.Error(diff)
+	}
+	var names []string
+	for _, e := range a.Journal().Entries {
+		names = append(names, e.Limit)
+	}
+	if diff := cmp.Diff(names, []string{"", "", "second", "", "minute"}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAPathGroupHasItsOwnLimit(t *testing.T) {
+	a := api(t, stopped(rate.Limit{Name: "bibs", Kind: rate.FixedWindow, Capacity: 1, Window: time.Minute, Routes: []string{"GET /v1/bibs/**"}}))
+	got := append(statuses(a, "/v1/bibs/1", 2), statuses(a, "/demo", 2)...)
+	if diff := cmp.Diff(got, []int{200, 429, 200, 200}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestALimitIsSharedByEveryoneOrKeptByAPathValue(t *testing.T) {
+	for _, tt := range []struct {
+		limit rate.Limit
+		want  []int
+	}{
+		{rate.Limit{Scope: rate.Credential}, []int{200, 200, 429}},
+		{rate.Limit{Scope: rate.Everyone}, []int{200, 429, 429}},
+		{rate.Limit{Scope: rate.PathValue, Value: "id"}, []int{200, 200, 200}},
+	} {
+		tt.limit.Kind, tt.limit.Capacity, tt.limit.Window = rate.FixedWindow, 1, time.Minute
+		a := api(t, stopped(tt.limit))
+		got := []int{
+			ask(a, "GET", "/v1/bibs/1", "", "X-Api-Key: a").Code,
+			ask(a, "GET", "/v1/bibs/1", "", "X-Api-Key: b").Code,
+			ask(a, "GET", "/v1/bibs/2", "", "X-Api-Key: a").Code,
+		}
+		if diff := cmp.Diff(got, tt.want); diff != "" {
+			t.Errorf("scope %d: %s", tt.limit.Scope, diff)
+		}
+	}
+}
+
+func TestAnExpensiveOperationCostsWhatItCosts(t *testing.T) {
+	p := sim.Generic()
+	p.Operations[0].Cost = 5
+	w := stopped(rate.Limit{Name: "points", Kind: rate.FixedWindow, Capacity: 6, Window: time.Minute, Weighted: true})
+	w.Packs = []sim.Pack{p}
+	a := api(t, w)
+	got := append(statuses(a, "/v1/bibs", 2), statuses(a, "/v1/bibs/1", 2)...)
+	if diff := cmp.Diff(got, []int{200, 429, 200, 429}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRequestsAtTheSameTimeAreCapped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := sim.World{
+			Limits: []rate.Limit{{Name: "concurrency", Kind: rate.Concurrency, Capacity: 1}},
+			Packs: []sim.Pack{{Name: "slow", Operations: []sim.Operation{{Route: "GET /", Do: func(*sim.Exchange) sim.Answer {
+				return sim.Answer{Status: 200, Body: []byte("ab"), Pace: sim.Pace{Bytes: 1, Every: time.Second}}
+			}}}}},
+		}
+		a := api(t, w)
+		first := make(chan int)
+		go func() { first <- ask(a, "GET", "/", "").Code }()
+		synctest.Wait()
+		second := ask(a, "GET", "/", "")
+		got := []int{second.Code, <-first, ask(a, "GET", "/", "").Code}
+		if diff := cmp.Diff(got, []int{429, 200, 200}); diff != "" || second.Header().Get("Retry-After") != "" {
+			t.Error(diff, second.Header())
+		}
+	})
+}
+
+func TestTooManyEarlyRequestsAreABan(t *testing.T) {
+	a := api(t, stopped(rate.Limit{Name: "r", Capacity: 1, Refill: 1, Penalty: rate.Penalty{First: 30 * time.Second, BanAfter: 2}}))
+	if diff := cmp.Diff(statuses(a, "/v1/bibs/1", 5), []int{200, 429, 429, 403, 403}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheSameWorldIsTheSameInEveryCaseButForItsChance(t *testing.T) {
+	a := api(t, sim.World{Seed: 3, FailureRate: 0.5})
+	draw := func(id string) (got []int) {
+		for range 40 {
+			w := httptest.NewRecorder()
+			a.ServeHTTP(w, httptest.NewRequest("GET", "/t/"+id+"/v1/bibs/1", nil))
+			got = append(got, w.Code)
+		}
+		return got
+	}
+	if cmp.Equal(draw("a"), draw("b")) {
+		t.Error("two cases have the same chance")
+	}
+	again := draw("a")
+	a.Remove("a")
+	if cmp.Equal(again, draw("a")) {
+		t.Error("the attempts that follow have the chance of the first ones")
+	}
+}
