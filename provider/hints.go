@@ -8,10 +8,12 @@ import (
 // Hint is a source of hints and where it is known from.
 type Hint struct {
 	hint.Source
+	// Bucket is the bucket of the profile that it tells of.
+	Bucket string
 	Fact
 }
 
-func (t *Terms) hintFields() sheet.Block {
+func (t *Terms) hintFields(one func(*Hint) sheet.Block) sheet.Block {
 	h := &t.Policy.Hints
 	return sheet.Block{Fields: []sheet.Field{
 		{Name: "jitter_max", Doc: "The most that is added to a wait the server asked for. 0s: nothing. Default 1s.",
@@ -19,7 +21,7 @@ func (t *Terms) hintFields() sheet.Block {
 		{Name: "jitter_ratio", Doc: "The same, as a part of the wait. 0: nothing. Default 0.1.",
 			Value: sheet.Never(&h.JitterRatio, sheet.Float(&h.JitterRatio, 0, 10))},
 		{Name: "sources", Doc: "Headers of the provider; the standard ones stand behind them.",
-			Value: sheet.Append(&t.Hints, func(s *Hint) sheet.Value { return s.Fields() })},
+			Value: sheet.Append(&t.Hints, func(s *Hint) sheet.Value { return one(s) })},
 	}}
 }
 
@@ -36,32 +38,10 @@ func (h *Hint) Fields() sheet.Block {
 	}, h.Fact.fields()...)}
 }
 
-// Grade says how well something is known.
-type Grade string
-
-// The grades, the best first.
-const (
-	Documented Grade = "documented" // the provider's own documentation
-	Seen       Grade = "seen"       // source code or test data of a server, client or SDK
-	Reported   Grade = "reported"   // issues, articles, scripts
-	General    Grade = "general"    // general knowledge, not looked up
-	Unverified Grade = "unverified" // a single weak hint
-)
-
-// Fact is where something is known from.
-type Fact struct {
-	// Origin names the document, or the code, for people.
-	Origin string
-	Grade  Grade
-}
-
-func grades(g *Grade) sheet.Value {
-	return sheet.OneOf(g, Documented, Seen, Reported, General, Unverified)
-}
-
-func (f *Fact) fields() []sheet.Field {
-	return []sheet.Field{
-		{Name: "source", Doc: "Where this is known from.", Value: sheet.Text(&f.Origin)},
-		{Name: "grade", Doc: "How well it is known.", Value: grades(&f.Grade)},
-	}
+// told is the table of one entry of hints.sources in a profile.
+func (h *Hint) told() sheet.Block {
+	b := h.Fields()
+	b.Fields = append(b.Fields, sheet.Field{Name: "bucket", Doc: "The id of the bucket that it tells of: told, not acted on.",
+		Value: sheet.Text(&h.Bucket)})
+	return b
 }

@@ -65,13 +65,13 @@ func TestAProfileThatIsNotKnownIsAnError(t *testing.T) {
 }
 
 func TestAProfileIsTheCallersOwn(t *testing.T) {
-	first, err := provider.Get("ogc")
+	first, err := provider.Get("wms")
 	if err != nil {
 		t.Fatal(err)
 	}
 	first.Rules[0].ID = "changed"
 	first.Query["EXCEPTIONS"] = "INIMAGE"
-	second, err := provider.Get("ogc")
+	second, err := provider.Get("wms")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,14 +22,17 @@ type Terms struct {
 	HealthyP99 time.Duration
 	// LimitGrade says how well Policy.Limits are known.
 	LimitGrade Grade
+	// Overrides are headers of a profile that say whether to repeat.
+	Overrides []Override
 }
 
-// Dialect returns the rules and hints as the rooms take them. The standard
-// hints stand behind the own ones; without own ones they are nil, which means
-// the same.
+// Dialect returns the rules and hints as the rooms take them, the overrides
+// behind the rules. The standard hints stand behind the own ones; without own
+// ones they are nil, which means the same.
 func (t *Terms) Dialect() (rules []classify.Rule, hints []hint.Source) {
-	for _, r := range t.Rules {
-		rules = append(rules, r.Rule)
+	rules = t.ownRules()
+	for _, o := range t.Overrides {
+		rules = append(rules, o.Rule)
 	}
 	for _, h := range t.Hints {
 		hints = append(hints, h.Source)
@@ -40,6 +43,14 @@ func (t *Terms) Dialect() (rules []classify.Rule, hints []hint.Source) {
 	return rules, hints
 }
 
+func (t *Terms) ownRules() []classify.Rule {
+	var rules []classify.Rule
+	for _, r := range t.Rules {
+		rules = append(rules, r.Rule)
+	}
+	return rules
+}
+
 // Fields is the table of all that Terms say.
 func (t *Terms) Fields() []sheet.Field {
 	p := &t.Policy
@@ -47,7 +58,7 @@ func (t *Terms) Fields() []sheet.Field {
 		{Name: "allow", Doc: "What the endpoint may be used for. Nothing: everything.", Value: sheet.List(&p.Allow, allowFields)},
 		{Name: "retry", Doc: "What bounds the life of one call.", Value: retryFields(&p.Retry)},
 		{Name: "backoff", Doc: "How long to wait between attempts when the server says nothing.", Value: backoffFields(&p.Backoff)},
-		{Name: "hints", Doc: "What the server's headers say about time, and what is added to it.", Value: t.hintFields()},
+		{Name: "hints", Doc: "What the server's headers say about time, and what is added to it.", Value: t.hintFields((*Hint).Fields)},
 		{Name: "rules", Doc: "What answers mean that the neutral table does not know. The first match wins.",
 			Value: sheet.Append(&t.Rules, func(r *Rule) sheet.Value { return r.Fields() })},
 		{Name: "limits", Doc: "How much the quota key may bear.", Value: t.limitFields()},
