@@ -1,0 +1,125 @@
+package sqlite
+
+import (
+	"context"
+	"math"
+
+	"github.com/heedproject/heed/internal/queue"
+)
+
+// sealedTables hold what Keys sealed.
+var sealedTables = []string{"requests", "answers", "revisions"}
+
+// resealBatch is how many records are looked at in one step: others write in
+// between.
+const resealBatch = 64
+
+// Reseal implements queue.Vault.
+func (s *Store) Reseal(ctx context.Context) (int, error) {
+	var total int
+	for _, table := range sealedTables {
+		// What is sealed from now on is under the active key, so that the
+		// last row of now is where it ends.
+		for after := int64(math.MinInt64); ; {
+			n, last, err := s.resealFrom(ctx, table, after)
+			if err != nil {
+				return total, err
+			}
+			total += n
+			if last == after {
+				break
+			}
+			after = last
+		}
+	}
+	return total, nil
+}
+
+// record is one sealed record.
+type record struct {
+	rowid    int64
+	id       string
+	endpoint string
+	sealed   []byte
+}
+
+// resealFrom seals one batch again and returns the last row it looked at.
+func (s *Store) resealFrom(ctx context.Context, table string, after int64) (n int, last int64, err error) {
+	err = s.do(ctx, func(b *book) error {
+		n, last = 0, after
+		for _, r := range b.records(table, after) {
+			last = r.rowid
+			by, err := queue.SealedBy(r.sealed)
+			if err != nil || by == s.keys.Active() {
+				continue // a damaged record is found, and told, when it is opened
+			}
+			f := queue.Facts{ID: r.id, Endpoint: r.endpoint}
+			sealed, err := s.keys.Again(&f, table == "answers", r.sealed)
+			if err != nil {
+				return err
+			}
+			if b.broken == nil {
+				_, err = b.c.ExecContext(context.Background(), "UPDATE "+table+" SET sealed = ? WHERE rowid = ?", sealed, r.rowid)
+				b.fail(err)
+			}
+			n++
+		}
+		b.erased = b.erased || n > 0
+		return nil
+	})
+	return n, last, err
+}
+
+func (b *book) records(table string, after int64) []record {
+	var all []record
+	rows, err := b.c.QueryContext(context.Background(), `SELECT t.rowid, c.id, g.endpoint, t.sealed FROM `+table+` t
+		JOIN calls c ON c.seq = t.seq JOIN gates g USING (gate) WHERE t.rowid > ? ORDER BY t.rowid LIMIT ?`, after, resealBatch)
+	if err != nil {
+		b.fail(err)
+		return nil
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var r record
+		b.fail(rows.Scan(&r.rowid, &r.id, &r.endpoint, &r.sealed))
+		all = append(all, r)
+	}
+	b.fail(rows.Err())
+	return all
+}
+
+// KeyUse implements queue.Vault.
+func (s *Store) KeyUse(ctx context.Context) (map[string]int, error) {
+	use := map[string]int{}
+	count := func(text string, id func(string, []byte) (string, error)) error {
+		rows, err := s.read.QueryContext(ctx, text)
+		if err != nil {
+			return wrap("read "+s.path, err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var word string
+			var head []byte
+			var n int
+			if err := rows.Scan(&word, &head, &n); err != nil {
+				return wrap("read "+s.path, err)
+			}
+			by, err := id(word, head)
+			if err != nil {
+				return err
+			}
+			use[by] += n
+		}
+		return wrap("read "+s.path, rows.Err())
+	}
+	for _, table := range sealedTables {
+		// The version and the id of the key are the first bytes.
+		err := count("SELECT '', substr(sealed, 1, 64) AS head, count(*) FROM "+table+" GROUP BY substr(sealed, 1, 9)",
+			func(_ string, head []byte) (string, error) { return queue.SealedBy(head) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	err := count("SELECT key, NULL, count(*) FROM taken GROUP BY key", func(word string, _ []byte) (string, error) { return word, nil })
+	return use, err
+}

@@ -1,0 +1,214 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/heedproject/heed/internal/queue"
+)
+
+// columns of a call in the order in which a row scans them.
+const columns = `c.seq, c.gate, c.id, c.method, c.template, c.tenant, c.priority, c.correlation, c.traceparent,
+	c.repeatable, c.not_before, c.expires, c.created, c.size, c.state, c.revision, c.next_at, c.reason, c.class,
+	c.status, c.attempts, c.waits, c.waited, c.wait_source, c.delay, c.first_at, c.last_at, c.note, c.ended,
+	c.kept_until, c.token, c.epoch, c.lease_until`
+
+// row is a call as it lies in the file.
+type row struct {
+	queue.Facts
+	seq, gate    int64
+	token, epoch int64
+	leaseUntil   int64
+	trail, note  []byte
+	times        [8]int64
+}
+
+// fields are where columns go.
+func (r *row) fields() []any {
+	f := &r.Facts
+	return []any{&r.seq, &r.gate, &f.ID, &f.Method, &f.Template, &f.Tenant, &f.Priority, &f.CorrelationID, &f.TraceParent,
+		&f.Repeatable, &r.times[0], &r.times[1], &r.times[2], &f.Size, &f.State, &f.Revision, &r.times[3], &f.Reason,
+		&f.Class, &f.Status, &f.Ladder.Attempts, &f.Ladder.Waits, &f.Ladder.Waited, &f.Ladder.WaitSource,
+		&f.Ladder.Delay, &r.times[4], &r.times[5], &r.note, &r.times[6], &r.times[7], &r.token, &r.epoch, &r.leaseUntil}
+}
+
+// read turns what was scanned into facts.
+func (r *row) read() error {
+	f := &r.Facts
+	for i, t := range []*time.Time{&f.NotBefore, &f.Expires, &f.Created, &f.NextAt, &f.Ladder.First, &f.Ladder.Last,
+		&f.Ended, &f.KeptUntil} {
+		*t = instant(r.times[i])
+	}
+	if len(r.note) > 0 {
+		f.Note = new(queue.Note)
+		if err := json.Unmarshal(r.note, f.Note); err != nil {
+			return fmt.Errorf("read the note of call %s: %w", f.ID, queue.ErrCorrupt)
+		}
+	}
+	if len(r.trail) > 0 {
+		if err := json.Unmarshal(r.trail, &f.Trail); err != nil {
+			return fmt.Errorf("read the attempts of call %s: %w", f.ID, queue.ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+func instant(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// statements are those of the writer.
+type statements struct {
+	insert, keep, take, taken, known          *sql.Stmt
+	newGate, setGate, serve, closeGate, tally *sql.Stmt
+	heads, upcoming, lost, bySeq, byID        *sql.Stmt
+	lease, renew, save                        *sql.Stmt
+	request, erase, replace, answer, free     *sql.Stmt
+	revise, expired, ended, overdue, untake   *sql.Stmt
+	dropCall, dropAnswer, dropRevisions       *sql.Stmt
+}
+
+func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
+	for _, s := range []struct {
+		to   **sql.Stmt
+		text string
+	}{
+		{&q.insert, `INSERT INTO calls (id, gate, method, template, tenant, priority, correlation, traceparent, repeatable,
+			not_before, expires, created, size, state, revision, next_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,0,1,?)`},
+		{&q.keep, `INSERT INTO requests (seq, sealed) VALUES (?, ?)`},
+		{&q.take, `INSERT INTO taken (print, body, key, id, until) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (print) DO UPDATE SET body = excluded.body, key = excluded.key, id = excluded.id, until = excluded.until`},
+		{&q.taken, `SELECT body, id FROM taken WHERE print = ? AND until > ?`},
+		{&q.known, `SELECT state FROM calls WHERE id = ?`},
+		{&q.free, `DELETE FROM taken WHERE print = ? AND id = ?`},
+		{&q.newGate, `INSERT INTO gates (endpoint, key) VALUES (?, ?) RETURNING gate`},
+		{&q.setGate, `UPDATE gates SET closed = ?, source = coalesce(?, source), paused = ?, most = ? WHERE gate = ?`},
+		{&q.closeGate, `UPDATE gates SET closed = ?, source = ? WHERE gate = ?`},
+		{&q.serve, `UPDATE gates SET served = ? WHERE gate = ?`},
+		{&q.tally, `INSERT INTO tallies (gate, state, reason, n) VALUES (?, ?, ?, ?)
+			ON CONFLICT (gate, state, reason) DO UPDATE SET n = n + excluded.n`},
+		{&q.heads, perPriority(`SELECT * FROM (SELECT seq, priority, next_at FROM calls INDEXED BY due
+			WHERE state = 0 AND gate = ?1 AND priority = %d AND next_at <= ?2 ORDER BY next_at, seq LIMIT ?3)`)},
+		{&q.upcoming, `SELECT min(t) FROM (` + perPriority(`SELECT * FROM (SELECT next_at AS t FROM calls INDEXED BY due
+			WHERE state = 0 AND gate = ?1 AND priority = %d AND next_at > ?2 ORDER BY next_at LIMIT 1)`) + `)`},
+		{&q.lost, `SELECT seq FROM calls INDEXED BY leases WHERE state = 1 AND lease_until <= ? LIMIT ?`},
+		{&q.bySeq, `SELECT ` + columns + `, c.trail, r.sealed FROM calls c LEFT JOIN requests r USING (seq) WHERE c.seq = ?`},
+		{&q.byID, `SELECT ` + columns + `, c.trail FROM calls c WHERE c.id = ?`},
+		{&q.lease, `UPDATE calls SET state = 1, token = ?, epoch = ?, lease_until = ? WHERE seq = ?`},
+		{&q.renew, `UPDATE calls SET lease_until = ? WHERE id = ? AND state = 1 AND token = ? AND epoch = ?`},
+		{&q.save, `UPDATE calls SET state = ?, revision = ?, next_at = ?, expires = ?, reason = ?, class = ?, status = ?,
+			attempts = ?, waits = ?, waited = ?, wait_source = ?, delay = ?, first_at = ?, last_at = ?, trail = ?, note = ?,
+			ended = ?, kept_until = ?, token = 0, lease_until = 0 WHERE seq = ?`},
+		{&q.request, `SELECT sealed FROM requests WHERE seq = ?`},
+		{&q.erase, `DELETE FROM requests WHERE seq = ?`},
+		{&q.replace, `UPDATE requests SET sealed = ? WHERE seq = ?`},
+		{&q.answer, `INSERT INTO answers (seq, sealed) VALUES (?, ?) ON CONFLICT (seq) DO UPDATE SET sealed = excluded.sealed`},
+		{&q.revise, `INSERT INTO revisions (seq, revision, sealed) VALUES (?, ?, ?)`},
+		{&q.expired, `SELECT seq FROM calls INDEXED BY expiring WHERE state = 0 AND expires > 0 AND expires <= ? LIMIT ?`},
+		{&q.ended, `SELECT seq FROM calls INDEXED BY kept WHERE state > 1 AND kept_until <= ? LIMIT ?`},
+		{&q.overdue, `SELECT print FROM taken INDEXED BY taken_until WHERE until <= ? LIMIT ?`},
+		{&q.untake, `DELETE FROM taken WHERE print = ?`},
+		{&q.dropCall, `DELETE FROM calls WHERE seq = ?`},
+		{&q.dropAnswer, `DELETE FROM answers WHERE seq = ?`},
+		{&q.dropRevisions, `DELETE FROM revisions WHERE seq = ?`},
+	} {
+		var err error
+		if *s.to, err = c.PrepareContext(ctx, s.text); err != nil {
+			return fmt.Errorf("statement %q: %w", s.text, err)
+		}
+	}
+	return nil
+}
+
+// perPriority joins a query for each priority: within one, the index gives the
+// calls in order, so that a backlog is never sorted.
+func perPriority(format string) string {
+	parts := make([]string, 10)
+	for p := range parts {
+		parts[p] = fmt.Sprintf(format, p)
+	}
+	return strings.Join(parts, " UNION ALL ")
+}
+
+// load reads one call; nil: there is none.
+func (b *book) load(id string) *row {
+	r := &row{}
+	if !b.row(b.q.byID, append(r.fields(), &r.trail), id) {
+		return nil
+	}
+	return b.facts(r)
+}
+
+func (b *book) facts(r *row) *row {
+	if err := r.read(); err != nil {
+		b.fail(err)
+		return nil
+	}
+	r.Endpoint, r.Gate = b.byID[r.gate].gateKey.endpoint, b.byID[r.gate].gateKey.key
+	return r
+}
+
+// save writes the facts of a call that is no longer leased and counts it anew.
+func (b *book) save(r *row, was queue.State, reason string) {
+	f := &r.Facts
+	var trail, note []byte
+	var err error
+	if len(f.Trail) > 0 {
+		trail, err = json.Marshal(f.Trail)
+		b.fail(err)
+	}
+	if f.Note != nil {
+		note, err = json.Marshal(f.Note)
+		b.fail(err)
+	}
+	l := &f.Ladder
+	b.exec(b.q.save, f.State, f.Revision, nanos(f.NextAt), nanos(f.Expires), f.Reason, f.Class, f.Status,
+		l.Attempts, l.Waits, int64(l.Waited), l.WaitSource, int64(l.Delay), nanos(l.First), nanos(l.Last), trail, note,
+		nanos(f.Ended), nanos(f.KeptUntil), r.seq)
+	g := b.byID[r.gate]
+	b.move(g, was, reason, -1)
+	b.move(g, f.State, f.Reason, 1)
+	if f.State == queue.Queued {
+		g.idle = min(g.idle, nanos(f.NextAt))
+	}
+}
+
+// insert runs an INSERT and returns the number of the new row.
+func (b *book) insert(q *sql.Stmt, args ...any) int64 {
+	if b.broken != nil {
+		return 0
+	}
+	r, err := q.ExecContext(context.Background(), args...)
+	if err != nil {
+		b.fail(err)
+		return 0
+	}
+	seq, _ := r.LastInsertId()
+	return seq
+}
+
+// seqs runs a query for the numbers of rows.
+func (b *book) seqs(q *sql.Stmt, args ...any) []int64 {
+	var all []int64
+	b.rows(q, func(scan func(...any) error) error {
+		var seq int64
+		err := scan(&seq)
+		all = append(all, seq)
+		return err
+	}, args...)
+	return all
+}

@@ -1,0 +1,232 @@
+// Package sqlite keeps the queue in one SQLite file, in the process.
+//
+// The process that opens the file owns it alone: a second one is refused, and
+// each start is a new epoch in which the leases of the last are free at once.
+// One goroutine writes. It gathers the operations that wait, up to 512 or for
+// 2 ms, into one transaction, and answers them when it is on the disk
+// (WAL, synchronous=FULL). Readers have connections of their own and do not
+// disturb it.
+//
+// Limits: files on network file systems are refused, since their locks do not
+// hold. A damaged file is refused and left as it is.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/heedproject/heed/internal/queue"
+)
+
+// Options says where and how to keep the queue.
+type Options struct {
+	// Path is the file. Its folder must exist. Beside it lie -wal, -shm and
+	// -owner files.
+	Path string
+	// Keys seal what calls say. Required.
+	Keys *queue.Keys
+	Keep queue.Keep
+	// Most bounds the calls that are queued or running. 0: no bound but the disk.
+	Most int
+}
+
+// Store is a queue.Store.
+type Store struct {
+	path   string
+	keys   *queue.Keys
+	keep   queue.Keep
+	most   int
+	epoch  int64
+	owner  *sql.DB // holds the lock on the -owner file
+	write  *sql.DB // one connection
+	read   *sql.DB
+	ops    chan *op
+	closed chan struct{}
+	close  sync.Once
+	held   []*sql.Conn // taken out of their pools for good
+	writer sync.WaitGroup
+}
+
+var _ queue.Store = (*Store)(nil)
+
+// Open opens the file, or makes it, and owns it until Close.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	if o.Keys == nil {
+		return nil, fmt.Errorf("open %s: no key to seal it with: make one with heed keys new", o.Path)
+	}
+	if err := checkPlace(o.Path); err != nil {
+		return nil, err
+	}
+	s := &Store{path: o.Path, keys: o.Keys, keep: o.Keep, most: o.Most,
+		ops: make(chan *op), closed: make(chan struct{})}
+	b, err := s.start(ctx)
+	if err != nil {
+		s.closeFiles()
+		return nil, err
+	}
+	s.writer.Go(func() { b.run(s.ops, s.closed) })
+	return s, nil
+}
+
+// checkPlace refuses a folder that is not there or not on this machine.
+func checkPlace(path string) error {
+	dir := filepath.Dir(path)
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return fmt.Errorf("open %s: its folder does not exist: make it, or give another path: %w", path, queue.ErrStorage)
+	}
+	if name := networkFS(dir); name != "" {
+		return fmt.Errorf("open %s: it lies on a network file system (%s), whose locks do not hold: "+
+			"give a path on a local disk, or use Postgres: %w", path, name, queue.ErrStorage)
+	}
+	return nil
+}
+
+// start takes the lock, checks and migrates the file, and makes the book.
+func (s *Store) start(ctx context.Context) (*book, error) {
+	if err := s.own(ctx); err != nil {
+		return nil, err
+	}
+	s.write = open(s.path, "_txlock=immediate", "_pragma=busy_timeout(5000)", "_pragma=journal_mode(WAL)",
+		"_pragma=synchronous(FULL)", "_pragma=cache_size(-16384)", "_pragma=secure_delete(FAST)",
+		"_pragma=wal_autocheckpoint(4000)", "_pragma=temp_store(MEMORY)", "_pragma=journal_size_limit(67108864)")
+	s.write.SetMaxOpenConns(1)
+	c, err := s.write.Conn(ctx)
+	if err != nil {
+		return nil, wrap("open "+s.path, err)
+	}
+	s.held = append(s.held, c)
+	if err := migrate(ctx, c, s.path); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx, c); err != nil {
+		return nil, err
+	}
+	s.read = open(s.path, "mode=ro", "_pragma=busy_timeout(5000)", "_pragma=cache_size(-2048)", "_pragma=query_only(1)")
+	s.read.SetMaxOpenConns(4)
+	if err := s.checkKeys(ctx); err != nil {
+		return nil, err
+	}
+	return newBook(ctx, s, c)
+}
+
+// open makes a pool; nothing is opened yet.
+func open(path string, params ...string) *sql.DB {
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: strings.Join(params, "&")}
+	db, err := sql.Open("sqlite", u.String())
+	if err != nil {
+		panic(err) // only if the driver is not linked
+	}
+	return db
+}
+
+// own takes the exclusive lock of a file beside the database. SQLite's own
+// locking does it, on every system alike, and a killed process loses it.
+func (s *Store) own(ctx context.Context) error {
+	s.owner = open(s.path+"-owner", "_pragma=busy_timeout(0)", "_pragma=journal_mode(MEMORY)")
+	s.owner.SetMaxOpenConns(1)
+	c, err := s.owner.Conn(ctx)
+	if err == nil {
+		s.held = append(s.held, c)
+		_, err = c.ExecContext(ctx, "BEGIN EXCLUSIVE")
+	}
+	if err == nil {
+		return nil
+	}
+	if err = wrap("own "+s.path, err); errors.Is(err, queue.ErrOwned) {
+		return fmt.Errorf("open %s: %w: stop that one, or give this one another file", s.path, queue.ErrOwned)
+	}
+	return err
+}
+
+// begin starts a new epoch: every lease of the last one has run out.
+func (s *Store) begin(ctx context.Context, c *sql.Conn) error {
+	if err := s.checkPages(ctx, c); err != nil {
+		return err
+	}
+	err := c.QueryRowContext(ctx, "UPDATE meta SET value = value + 1 WHERE name = 'epoch' RETURNING value").Scan(&s.epoch)
+	if err == nil {
+		_, err = c.ExecContext(ctx, "UPDATE calls SET lease_until = 1 WHERE state = 1")
+	}
+	return wrap("begin an epoch in "+s.path, err)
+}
+
+// smallFile is up to which size the whole file is checked at start. A larger
+// one would take longer than a restart may; damage in it is found when its
+// page is read.
+const smallFile = 32 << 20
+
+// checkPages looks for damage.
+func (s *Store) checkPages(ctx context.Context, c *sql.Conn) error {
+	info, err := os.Stat(s.path)
+	if err != nil || info.Size() > smallFile {
+		return wrap("look at "+s.path, err)
+	}
+	var said string
+	err = c.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&said)
+	if err != nil {
+		return wrap("check "+s.path, err)
+	}
+	if said != "ok" {
+		_, do := sort(11) // SQLITE_CORRUPT
+		return fmt.Errorf("check %s: %w: %s", s.path, queue.ErrCorrupt, do)
+	}
+	return nil
+}
+
+// checkKeys refuses a ring without the active key of the last start: what it
+// sealed could not be sent.
+func (s *Store) checkKeys(ctx context.Context) error {
+	for _, table := range sealedTables {
+		var sealed []byte
+		err := s.read.QueryRowContext(ctx, "SELECT sealed FROM "+table+" ORDER BY seq DESC LIMIT 1").Scan(&sealed)
+		if errors.Is(err, sql.ErrNoRows) {
+			continue
+		}
+		if err != nil {
+			return wrap("read "+s.path, err)
+		}
+		id, err := queue.SealedBy(sealed)
+		if err != nil {
+			return fmt.Errorf("open %s: %w", s.path, err)
+		}
+		if !s.keys.Has(id) {
+			return fmt.Errorf("open %s: its records are sealed with key %s, which is not in the ring: add it: %w",
+				s.path, id, queue.ErrKey)
+		}
+	}
+	return nil
+}
+
+// Close ends the writer after the transaction under way and lets the file go.
+// What waits to be written gets ErrClosed.
+func (s *Store) Close() error {
+	var err error
+	s.close.Do(func() {
+		close(s.closed)
+		s.writer.Wait()
+		err = s.closeFiles()
+	})
+	return err
+}
+
+func (s *Store) closeFiles() error {
+	var errs []error
+	for _, c := range slices.Backward(s.held) {
+		errs = append(errs, c.Close())
+	}
+	for _, db := range []*sql.DB{s.read, s.write, s.owner} { // the lock last
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return wrap("close "+s.path, errors.Join(errs...))
+}

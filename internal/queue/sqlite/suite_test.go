@@ -1,0 +1,34 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/heedproject/heed/internal/queue"
+	"github.com/heedproject/heed/internal/queue/queuetest"
+	"github.com/heedproject/heed/internal/queue/sqlite"
+)
+
+func TestStore(t *testing.T) {
+	queuetest.Run(t, func(t testing.TB, o queuetest.Options) (queue.Store, func(*queue.Keys) queue.Store) {
+		path := filepath.Join(t.TempDir(), "queue.db")
+		s := open(t, sqlite.Options{Path: path, Keys: o.Keys, Keep: o.Keep, Most: o.Most})
+		return s, func(k *queue.Keys) queue.Store {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return open(t, sqlite.Options{Path: path, Keys: k, Keep: o.Keep, Most: o.Most})
+		}
+	})
+}
+
+// open opens a store for the time of the test.
+func open(t testing.TB, o sqlite.Options) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}

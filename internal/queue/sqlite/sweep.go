@@ -1,0 +1,86 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/heedproject/heed/internal/queue"
+)
+
+// Sweep implements queue.Keeper.
+func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (queue.Swept, error) {
+	var swept queue.Swept
+	err := s.do(ctx, func(b *book) error {
+		at := nanos(now)
+		expired, ended, keys := b.seqs(b.q.expired, at, limit), b.seqs(b.q.ended, at, limit), b.prints(at, limit)
+		for _, seq := range expired {
+			if r, _ := b.open(seq); r != nil {
+				b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonExpired})
+			}
+		}
+		for _, seq := range ended {
+			if r, _ := b.open(seq); r != nil {
+				b.drop(r)
+			}
+		}
+		for _, k := range keys {
+			b.exec(b.q.untake, k)
+		}
+		swept = queue.Swept{Expired: len(expired), Erased: len(ended), Keys: len(keys),
+			More: len(expired) == limit || len(ended) == limit || len(keys) == limit}
+		b.erased = b.erased || b.stale && !swept.More || len(ended) > 0 && !swept.More
+		return nil
+	})
+	if err != nil {
+		return queue.Swept{}, err
+	}
+	return swept, nil
+}
+
+func (b *book) prints(at int64, limit int) [][]byte {
+	var all [][]byte
+	b.rows(b.q.overdue, func(scan func(...any) error) error {
+		var k []byte
+		err := scan(&k)
+		all = append(all, k)
+		return err
+	}, at, limit)
+	return all
+}
+
+// drop erases a call and all that belongs to it but its idempotency key.
+func (b *book) drop(r *row) {
+	b.exec(b.q.dropCall, r.seq)
+	b.exec(b.q.erase, r.seq)
+	b.exec(b.q.dropAnswer, r.seq)
+	b.exec(b.q.dropRevisions, r.seq)
+	b.move(b.byID[r.gate], r.State, r.Reason, -1)
+}
+
+// Purge implements queue.Keeper.
+func (s *Store) Purge(ctx context.Context, ids []string) (int, error) {
+	var erased int
+	err := s.do(ctx, func(b *book) error {
+		erased = 0
+		for _, id := range ids {
+			if r := b.load(id); r != nil && r.State.Ended() {
+				b.drop(r)
+				erased++
+			}
+		}
+		b.erased = b.erased || erased > 0
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return erased, nil
+}
+
+// truncate empties the write-ahead log: what was erased would live on in it. A
+// reader may be in the way; then it is tried again after the next erasure.
+func (b *book) truncate() {
+	var busy, pages, moved int
+	err := b.c.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
+	b.stale = err != nil || busy != 0
+}

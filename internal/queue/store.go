@@ -1,0 +1,279 @@
+package queue
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Every method of a store is one atomic step that is on disk when it returns,
+// and is told the time. A store is used by many goroutines at once.
+
+// Intake takes calls in.
+type Intake interface {
+	// Enqueue stores calls and returns one receipt for each, in order. With
+	// an error nothing is stored.
+	Enqueue(ctx context.Context, now time.Time, calls []Call) ([]Receipt, error)
+}
+
+// Admission is what became of a call that was handed in.
+type Admission uint8
+
+// The outcomes.
+const (
+	New       Admission = iota // it is on disk
+	Duplicate                  // the same ID, or the same key with the same body, is known
+	Conflict                   // the same key with another body is known; nothing was stored
+	Full                       // the queue holds as many calls as it may; nothing was stored
+)
+
+// String returns the word used in logs.
+func (a Admission) String() string {
+	return [...]string{"new", "duplicate", "conflict", "full"}[a]
+}
+
+// Receipt answers one call of Enqueue.
+type Receipt struct {
+	Admission Admission
+	ID        string // of the call that is kept; empty with Full
+	State     State  // of that call; a Duplicate whose call was erased is Done
+}
+
+// Feed is what a worker needs of a store.
+type Feed interface {
+	// Claim hands out calls that are due, at most one lease each. It first
+	// takes back the leases that have run out, see Rescue.
+	Claim(ctx context.Context, now time.Time, ask Ask) (Batch, error)
+	// Settle ends claims. The ids of those whose lease was lost in the
+	// meantime are returned; nothing was stored for them.
+	Settle(ctx context.Context, now time.Time, claims []Settlement) (lost []string, err error)
+	// Renew makes leases last until the given instant, and returns the ids of
+	// those that were lost.
+	Renew(ctx context.Context, until time.Time, claims []Claim) (lost []string, err error)
+}
+
+// Ask says what a worker can take.
+type Ask struct {
+	// Worker names the process among those that share the store.
+	Worker string
+	Max    int // calls
+	// Share bounds how many calls of one gate this worker has running, those
+	// of earlier claims included. 0: no bound but Max.
+	Share int
+	Lease time.Duration
+}
+
+// Batch is what a worker got.
+type Batch struct {
+	Claims []Claim
+	// Next is when to ask again, unless something is enqueued or settled
+	// before. Zero: nothing is waiting for an instant.
+	Next time.Time
+}
+
+// Claim is a call with the lease under which a worker has it.
+type Claim struct {
+	Call
+	Lease Lease
+}
+
+// Lease fences a claim: what is written under a token that is no longer the
+// call's own is refused.
+type Lease struct {
+	Token int64
+	Epoch int64 // of the owner of the store; older ones are lost
+	Until time.Time
+}
+
+// Scope is what a wait concerns.
+type Scope uint8
+
+// The scopes.
+const (
+	ScopeCall Scope = iota // only this call waits
+	ScopeGate              // the gate closes; the call keeps its place
+)
+
+// Outcome is what came of a claim, as the one who sent it says.
+type Outcome struct {
+	// State is where the call goes: Queued waits until Until (in the past:
+	// hands the call back), the others end it.
+	State State
+	// Until is the earliest instant of the next attempt.
+	Until time.Time
+	Scope Scope
+	// Source is why it waits, a word of policy.WaitSource.
+	Source string
+	// Delay is stored as Ladder.Delay.
+	Delay time.Duration
+	// Waited is added to Ladder.Waited: time spent waiting under this claim.
+	Waited time.Duration
+	Reason string
+	Class  string
+	// Attempts are those made under this claim, none if it only waited.
+	// The store numbers them.
+	Attempts []Attempt
+	// Answer is kept for Done and Quarantined. Nil: none.
+	Answer *Result
+	// Note is for Broken states. Nil: the store writes one with Explain.
+	Note *Note
+}
+
+// Settlement ends a claim.
+type Settlement struct {
+	ID    string
+	Lease Lease
+	Outcome
+}
+
+// Gate is the row of one quota key. With an empty Key it stands for the whole
+// endpoint: what closes it closes all its keys.
+type Gate struct {
+	Endpoint string
+	Key      string
+	// Closed is until when nothing of it is claimed. Zero or past: open.
+	Closed time.Time
+	Source string // who closed it: a word of policy.WaitSource, or "operator"
+	Paused bool   // until an operator resumes it
+	// Limit is how many calls of it may run at once, in all processes. 0: no limit.
+	Limit  int
+	Served time.Time // when a call of it was last claimed
+
+	Queued, Running int
+	// Due is since when its longest-due call has been due. Zero: none is due
+	// or waits.
+	Due time.Time
+}
+
+// GateChange changes what is not nil of one gate.
+type GateChange struct {
+	Endpoint string
+	Key      string // empty: the whole endpoint
+	Closed   *time.Time
+	Source   string // with Closed
+	Paused   *bool
+	Limit    *int
+}
+
+// Gates shows and sets gates.
+type Gates interface {
+	Gates(ctx context.Context) ([]Gate, error)
+	// SetGate makes the gate if there is none.
+	SetGate(ctx context.Context, now time.Time, change GateChange) error
+}
+
+// Reader shows what may be told.
+type Reader interface {
+	// Get returns the facts of one call. While its gate is closed for longer,
+	// NextAt is when the gate opens.
+	Get(ctx context.Context, id string) (Facts, error)
+	// List returns a page of calls in the order in which they were enqueued,
+	// without their trails.
+	List(ctx context.Context, f Filter) (Page, error)
+	// Counts counts all calls by endpoint, state and, once ended, reason.
+	Counts(ctx context.Context) ([]Count, error)
+}
+
+// Filter selects calls. What is zero selects all.
+type Filter struct {
+	States        []State
+	Endpoint      string
+	Gate          string
+	Tenant        string
+	CorrelationID string
+	Reason        string
+	Class         string
+	CreatedFrom   time.Time
+	CreatedBefore time.Time
+	// KeptBefore selects ended calls that will be erased before it.
+	KeptBefore time.Time
+	After      string // Page.Next of the page before
+	Limit      int    // 0: DefaultLimit
+}
+
+// DefaultLimit is how many calls a page has.
+const DefaultLimit = 100
+
+// Page is a part of a list.
+type Page struct {
+	Calls []Facts
+	Next  string // empty: this was the last
+}
+
+// Count is how many calls there are of a kind.
+type Count struct {
+	Endpoint string
+	State    State
+	Reason   string
+	N        int
+}
+
+// Opener opens what is sealed. Whoever calls it for a person tells the audit log.
+type Opener interface {
+	// Reveal returns the whole call. ErrErased: it is done and its body gone.
+	Reveal(ctx context.Context, id string) (Call, error)
+	// Answer returns what the call was answered. ErrErased: nothing is kept.
+	Answer(ctx context.Context, id string) (Result, error)
+	// Revisions returns what the call said before it was edited, oldest first.
+	Revisions(ctx context.Context, id string) ([]Request, error)
+}
+
+// Operator changes single calls.
+type Operator interface {
+	// Edit replaces what a call says; the original is kept as a revision. The
+	// call must not be running or done.
+	Edit(ctx context.Context, now time.Time, id string, r Request) error
+	// Replay queues a call again that is broken or cancelled, with a new ladder.
+	Replay(ctx context.Context, now time.Time, again Replay) error
+	// Cancel ends a queued call and frees its idempotency key. ErrState: it
+	// runs or has ended.
+	Cancel(ctx context.Context, now time.Time, id string) error
+}
+
+// Replay says when a call is sent again.
+type Replay struct {
+	ID      string
+	At      time.Time // zero: now
+	Expires time.Time // zero: never
+}
+
+// Keeper keeps the store in order.
+type Keeper interface {
+	// Sweep ends the calls that have expired and erases what is no longer
+	// kept, at most limit of each. It is called until More is false.
+	Sweep(ctx context.Context, now time.Time, limit int) (Swept, error)
+	// Purge erases ended calls by id; ids of others are skipped. Their
+	// idempotency keys stay taken for their window.
+	Purge(ctx context.Context, ids []string) (erased int, err error)
+}
+
+// Vault is for the rotation of keys.
+type Vault interface {
+	// Reseal seals every record again that is not under the active key, in
+	// batches, and returns how many. It may be interrupted and repeated.
+	Reseal(ctx context.Context) (int, error)
+	// KeyUse counts the records under each key id. A key that seals none may
+	// leave the ring.
+	KeyUse(ctx context.Context) (map[string]int, error)
+}
+
+// Swept is what one Sweep did.
+type Swept struct {
+	Expired int // queued calls that became dead
+	Erased  int // ended calls
+	Keys    int // idempotency keys whose window ended
+	More    bool
+}
+
+// Store is all of it. Users of a store declare the part they use.
+type Store interface {
+	Intake
+	Feed
+	Gates
+	Reader
+	Opener
+	Operator
+	Keeper
+	Vault
+	io.Closer
+}

@@ -1,0 +1,299 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// ErrStopping is the cause with which the context of a Send ends when the
+// worker stops and has waited long enough.
+var ErrStopping = errors.New("the worker of the queue is stopping")
+
+// ErrLeaseLost is the cause with which the context of a Send ends when the
+// call is no longer this worker's: what comes of it is not stored.
+var ErrLeaseLost = errors.New("the lease of the call was lost")
+
+// Worker claims calls that are due, hands each to Send, and stores what came
+// of it. Set the fields before Start.
+type Worker struct {
+	Feed Feed
+	// Send makes one attempt and says what came of it. It may wait for less
+	// than a second; a longer wait is an Outcome. It returns soon after its
+	// context ends, and then says of a call that was not begun Queued with
+	// ReasonHandedBack, and of one that may have been sent what Rescue says.
+	Send func(context.Context, Call) Outcome
+	// Name tells this worker from others that share the store.
+	Name string
+	// Slots is how many calls are under way at once. 0: 64.
+	Slots int
+	// Share is how many of them may be of one gate: what the gate lets
+	// through is sent, and the rest of a backlog waits on disk. 0: 8.
+	Share int
+	// Lease is how long a claim lasts unless it is renewed, which is done
+	// after a sixth of it. 0: 30 s.
+	Lease time.Duration
+	// Poll is the longest time between two looks at the store: how late this
+	// worker may notice what another process enqueued. 0: 1 s.
+	Poll time.Duration
+	// StopWithin is how long Stop waits for calls under way before it ends
+	// their contexts. 0: 10 s.
+	StopWithin time.Duration
+	// Settled is told what is on disk: it may wake those who wait for a call.
+	// It must not block. Nil: nobody.
+	Settled func([]Settlement)
+	// Failed is told that the store failed; the worker keeps what it has and
+	// tries again. It must not block. Nil: nobody.
+	Failed func(error)
+
+	wake chan struct{}
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+	once sync.Once
+}
+
+func (w *Worker) init() {
+	w.once.Do(func() {
+		w.wake = make(chan struct{}, 1)
+		w.Slots, w.Share = orInt(w.Slots, 64), orInt(w.Share, 8)
+		w.Lease, w.Poll = orTime(w.Lease, 30*time.Second), orTime(w.Poll, time.Second)
+		w.StopWithin = orTime(w.StopWithin, 10*time.Second)
+	})
+}
+
+func orInt(n, other int) int {
+	if n > 0 {
+		return n
+	}
+	return other
+}
+
+func orTime(d, other time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return other
+}
+
+// Start begins to work, until Stop or the end of ctx.
+func (w *Worker) Start(ctx context.Context) {
+	w.init()
+	ctx, w.stop = context.WithCancel(ctx)
+	w.wg.Go(func() { newDesk(w, ctx).run(ctx) })
+}
+
+// Stop claims nothing more, waits for the calls under way, stores what came of
+// them and returns.
+func (w *Worker) Stop() {
+	if w.stop != nil {
+		w.stop()
+	}
+	w.wg.Wait()
+}
+
+// Wake says that something was enqueued, or a gate opened.
+func (w *Worker) Wake() {
+	w.init()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// desk is what the worker's goroutine keeps in mind.
+type desk struct {
+	*Worker
+	under   context.Context // of the calls under way
+	cut     context.CancelCauseFunc
+	flights map[string]flight
+	landed  chan Settlement
+	pending []Settlement // not yet on disk
+	claimAt time.Time
+	renewAt time.Time
+	retryAt time.Time // after a failure of the store
+	timer   *time.Timer
+	closing bool          // nothing more is claimed
+	over    chan struct{} // nobody looks at landed any more
+}
+
+// flight is a call under way.
+type flight struct {
+	Claim
+	cut context.CancelCauseFunc
+}
+
+func newDesk(w *Worker, ctx context.Context) *desk {
+	d := &desk{Worker: w, flights: map[string]flight{}, landed: make(chan Settlement, w.Slots), timer: time.NewTimer(0),
+		over: make(chan struct{})}
+	d.under, d.cut = context.WithCancelCause(context.WithoutCancel(ctx))
+	d.renewAt = time.Now().Add(w.Lease / 6)
+	return d
+}
+
+func (d *desk) run(ctx context.Context) {
+	defer d.timer.Stop()
+	defer close(d.over)
+	defer d.cut(nil)
+	for ctx.Err() == nil {
+		d.step()
+		d.wait(ctx.Done())
+	}
+	d.closing = true
+	d.drain()
+}
+
+// step does what is due: results first, so that nothing is claimed while the
+// store takes none. A claim would take back leases whose results wait here.
+func (d *desk) step() {
+	now := time.Now()
+	if now.Before(d.retryAt) {
+		return
+	}
+	if !now.Before(d.renewAt) {
+		d.renew(now)
+	}
+	d.settle(now)
+	if !d.closing && len(d.pending) == 0 && !now.Before(d.claimAt) {
+		d.claim(now)
+	}
+}
+
+// wait sleeps until something is to be done.
+func (d *desk) wait(done <-chan struct{}) {
+	at := d.renewAt
+	if !d.closing && len(d.flights) < d.Slots && d.claimAt.Before(at) {
+		at = d.claimAt
+	}
+	if at.Before(d.retryAt) || len(d.pending) > 0 {
+		at = d.retryAt
+	}
+	d.timer.Reset(time.Until(at))
+	select {
+	case s := <-d.landed:
+		d.land(s)
+		for len(d.landed) > 0 {
+			d.land(<-d.landed)
+		}
+	case <-d.wake:
+		d.claimAt = time.Time{}
+	case <-d.timer.C:
+	case <-done:
+	}
+}
+
+// land takes a result in. A slot is free, and the gate may have room.
+func (d *desk) land(s Settlement) {
+	f, ok := d.flights[s.ID]
+	if !ok || f.Lease != s.Lease {
+		return // the lease was lost
+	}
+	f.cut(nil)
+	delete(d.flights, s.ID)
+	d.pending = append(d.pending, s)
+	d.claimAt = time.Time{}
+}
+
+func (d *desk) settle(now time.Time) {
+	if len(d.pending) == 0 {
+		return
+	}
+	lost, err := d.Feed.Settle(context.WithoutCancel(d.under), now, d.pending)
+	if err != nil {
+		d.fail(now, err)
+		return
+	}
+	settled := d.pending
+	d.pending = nil
+	if len(lost) > 0 {
+		settled = without(settled, lost)
+	}
+	if d.Settled != nil {
+		d.Settled(settled)
+	}
+}
+
+func without(all []Settlement, lost []string) []Settlement {
+	gone := map[string]bool{}
+	for _, id := range lost {
+		gone[id] = true
+	}
+	kept := all[:0]
+	for _, s := range all {
+		if !gone[s.ID] {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+func (d *desk) claim(now time.Time) {
+	free := d.Slots - len(d.flights)
+	if free <= 0 {
+		return
+	}
+	batch, err := d.Feed.Claim(d.under, now, Ask{Worker: d.Name, Max: free, Share: d.Share, Lease: d.Lease})
+	if err != nil {
+		d.fail(now, err)
+		return
+	}
+	d.claimAt = now.Add(d.Poll)
+	if !batch.Next.IsZero() && batch.Next.Before(d.claimAt) {
+		d.claimAt = batch.Next
+	}
+	for _, c := range batch.Claims {
+		ctx, cut := context.WithCancelCause(d.under)
+		d.flights[c.ID] = flight{c, cut}
+		d.wg.Go(func() {
+			select {
+			case d.landed <- Settlement{c.ID, c.Lease, d.Send(ctx, c.Call)}:
+			case <-d.over: // the lease was lost before
+			}
+		})
+	}
+}
+
+func (d *desk) renew(now time.Time) {
+	d.renewAt = now.Add(d.Lease / 6)
+	if len(d.flights) == 0 {
+		return
+	}
+	claims := make([]Claim, 0, len(d.flights))
+	for _, f := range d.flights {
+		claims = append(claims, f.Claim)
+	}
+	lost, err := d.Feed.Renew(context.WithoutCancel(d.under), now.Add(d.Lease), claims)
+	if err != nil {
+		d.fail(now, err)
+	}
+	for _, id := range lost {
+		d.flights[id].cut(ErrLeaseLost)
+		delete(d.flights, id)
+	}
+}
+
+// pause is how long the worker leaves a store alone that has failed.
+const pause = time.Second
+
+func (d *desk) fail(now time.Time, err error) {
+	d.retryAt = now.Add(pause)
+	if d.Failed != nil {
+		d.Failed(err)
+	}
+}
+
+// drain waits for what is under way, and then ends it.
+func (d *desk) drain() {
+	limit := time.AfterFunc(d.StopWithin, func() { d.cut(ErrStopping) })
+	defer limit.Stop()
+	for len(d.flights) > 0 {
+		d.step()
+		d.wait(nil)
+	}
+	for range 3 { // a store that fails now gives its leases back at the next start
+		d.retryAt = time.Time{}
+		if d.step(); len(d.pending) == 0 {
+			return
+		}
+	}
+}
