@@ -304,6 +304,11 @@ func FuzzClassify(f *testing.F) {
 		if v.Wait < 0 {
 			t.Errorf("a wait of %v", v.Wait)
 		}
+		for _, step := range c.Explain(x).Steps {
+			if step.Held && step.Rule != v.Rule && v.Class != Truncated && v.Class != Stale {
+				t.Errorf("%s is said to hold, and %s decided", step.Rule, v.Rule)
+			}
+		}
 		var doc map[string]json.RawMessage
 		if kindOf(essenceOf(media)) != kindJSON || status < 200 || json.Unmarshal(body, &doc) != nil {
 			return

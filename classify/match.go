@@ -84,10 +84,7 @@ func (c *Classifier) first(x *Exchange) (Verdict, bool) {
 // fits tells whether all holds that needs no body.
 func (r *rule) fits(l *look) bool {
 	w, x := &r.When, l.x
-	if len(w.Statuses) > 0 && !inRanges(w.Statuses, x.Status) ||
-		len(w.Failures) > 0 && !slices.Contains(w.Failures, x.Failure) ||
-		len(w.Methods) > 0 && !slices.Contains(w.Methods, methodOf(x)) ||
-		len(w.Paths) > 0 && !slices.ContainsFunc(w.Paths, func(glob string) bool { return policy.Match(glob, x.Path) }) {
+	if !w.hasStatus(x) || !w.hasFailure(x) || !w.hasMethod(x) || !w.hasPath(x) {
 		return false
 	}
 	if r.kinds == anyKind && len(w.Media)+len(w.NotMedia)+len(w.Header) == 0 {
@@ -96,7 +93,36 @@ func (r *rule) fits(l *look) bool {
 	if x.Status == 0 {
 		return false // there is no answer to have a type or a header
 	}
-	return l.kind()&r.kinds != 0 && r.fitsMedia(l) && fitsHeader(w.Header, x.Header)
+	return l.kind()&r.kinds != 0 && w.hasMedia(l) && w.hasOtherMedia(l) && fitsHeader(w.Header, x.Header)
+}
+
+func (w *Match) hasStatus(x *Exchange) bool {
+	return len(w.Statuses) == 0 || inRanges(w.Statuses, x.Status)
+}
+
+func (w *Match) hasFailure(x *Exchange) bool {
+	return len(w.Failures) == 0 || slices.Contains(w.Failures, x.Failure)
+}
+
+func (w *Match) hasMethod(x *Exchange) bool {
+	return len(w.Methods) == 0 || slices.Contains(w.Methods, methodOf(x))
+}
+
+func (w *Match) hasPath(x *Exchange) bool {
+	return len(w.Paths) == 0 || slices.ContainsFunc(w.Paths, func(glob string) bool { return policy.Match(glob, x.Path) })
+}
+
+func (w *Match) hasMedia(l *look) bool {
+	return len(w.Media) == 0 || oneOf(w.Media, l.essence)
+}
+
+func (w *Match) hasOtherMedia(l *look) bool {
+	return len(w.NotMedia) == 0 ||
+		l.essence != "" && !bodyless(l.x) && l.x.ContentLength != 0 && !oneOf(w.NotMedia, l.essence)
+}
+
+func oneOf(patterns []string, essence string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return policy.Match(p, essence) })
 }
 
 func methodOf(x *Exchange) string {
@@ -113,17 +139,6 @@ func inRanges(ranges []StatusRange, status int) bool {
 		}
 	}
 	return false
-}
-
-func (r *rule) fitsMedia(l *look) bool {
-	is := func(pattern string) bool { return policy.Match(pattern, l.essence) }
-	if len(r.When.Media) > 0 && !slices.ContainsFunc(r.When.Media, is) {
-		return false
-	}
-	if len(r.When.NotMedia) == 0 {
-		return true
-	}
-	return l.essence != "" && !bodyless(l.x) && l.x.ContentLength != 0 && !slices.ContainsFunc(r.When.NotMedia, is)
 }
 
 func fitsHeader(matches []HeaderMatch, h http.Header) bool {
