@@ -17,6 +17,7 @@ type API struct {
 	world World
 	packs []*pack
 	steps Steps
+	own   map[string]Steps // of the cases that have their own
 
 	mu        sync.RWMutex
 	cases     map[string]*Case
@@ -30,7 +31,7 @@ func New(w World) (*API, error) {
 	if err := w.check(); err != nil {
 		return nil, err
 	}
-	a := &API{world: w, cases: map[string]*Case{}}
+	a := &API{world: w, own: map[string]Steps{}, cases: map[string]*Case{}}
 	for i, p := range w.Packs {
 		ready, err := newPack(p, i, w.limits())
 		if err != nil {
@@ -44,6 +45,14 @@ func New(w World) (*API, error) {
 	var err error
 	if a.steps, err = a.parse(w.Steps); err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
+	}
+	for id, text := range w.CaseSteps {
+		if !validCase(id) {
+			return nil, fmt.Errorf("sim: case %q: an id has at most 64 letters, digits, hyphens, underscores and dots", id)
+		}
+		if a.own[id], err = a.parse(text); err != nil {
+			return nil, fmt.Errorf("sim: case %s: %w", id, err)
+		}
 	}
 	a.nameless = newCase(a, "")
 	a.cases[""] = a.nameless

@@ -119,7 +119,7 @@ func story(j sim.Journal) []string {
 	return out
 }
 
-func TestSameSeedSameWorldUnder64ParallelClients(t *testing.T) {
+func TestSameSeedSameWorldUnderParallelClients(t *testing.T) {
 	world := sim.World{
 		Seed: 42, FailureRate: 0.3, Steps: "GET /v1/bibs/{id}: ok, 503\nPOST /v1/charges: commit-then-504",
 		Limits: []rate.Limit{{Name: "calls", Kind: rate.FixedWindow, Capacity: 4, Window: time.Hour}},

@@ -50,6 +50,9 @@ type caller struct {
 
 func newCase(a *API, id string) *Case {
 	c := &Case{api: a, id: id, steps: a.steps}
+	if own, ok := a.own[id]; ok {
+		c.steps = own
+	}
 	c.clock.start(a.world.Clock)
 	c.clear()
 	return c

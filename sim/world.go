@@ -32,6 +32,8 @@ type World struct {
 	FailureRate float64
 	// Steps is the script; see ParseSteps for its language.
 	Steps string
+	// CaseSteps are the scripts of cases that have their own, by case id.
+	CaseSteps map[string]string
 	// Records is how many bibs exist at first. Default 1000.
 	Records int
 	// JournalSize is how many requests the journal of a case keeps. Default 10,000.
