@@ -41,7 +41,8 @@ type trip struct {
 // verify reads the whole answer before it is delivered, where the policy asks
 // for it.
 func (o *op) verify() {
-	if o.p.Verify.Mode != policy.VerifyFull || o.resp.Body == nil || o.Method == http.MethodHead {
+	full := o.p.Verify.Mode == policy.VerifyFull || o.Queued && o.p.Verify.Mode == policy.VerifyHead
+	if !full || o.resp.Body == nil || o.Method == http.MethodHead {
 		return
 	}
 	o.armIdle()
@@ -54,8 +55,12 @@ func (o *op) verify() {
 	}
 	if err != nil {
 		o.verified = false
-		body.Close()
-		o.resp.Body = http.NoBody
+		if o.Queued { // a person will look at what there is of it
+			o.resp.Body = &spooled{io.LimitReader(body.reader(nil), body.size), body}
+		} else {
+			body.Close()
+			o.resp.Body = http.NoBody
+		}
 		o.spoil(err)
 		return
 	}
@@ -156,8 +161,11 @@ func (o *op) deliver(d call.Decision) (*http.Response, error) {
 	if o.resp == nil {
 		return nil, o.fail(o.ending(d))
 	}
+	if d.Reason == Deferred {
+		o.deferredFor(d.Source)
+	}
 	dressed := o.verdict.Class != classify.OK && o.resp.StatusCode < 400
-	if dressed {
+	if dressed && !o.Queued {
 		err := o.ending(d)
 		o.discard()
 		return nil, o.fail(err)

@@ -56,6 +56,8 @@ type Event struct {
 	HasRetry   bool          // it asked
 	Remaining  int64         // quota left, as told
 	HasRemain  bool
+	Limit      int64 // of the quota, as told
+	HasLimit   bool
 	Breaker    string // closed, open or half_open
 	Retry      bool   // AttemptDone: another attempt follows
 	Reason     string // why it ended or waits; a word of the closed set in errors.go

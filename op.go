@@ -261,6 +261,7 @@ func (o *op) admit() error {
 			return o.error(BreakerOpen, a.At, nil)
 		}
 		if !o.Fits(a.At) || o.Queued && a.At.Sub(now) >= time.Second {
+			o.deferredFor(a.Source)
 			return o.error(o.tooLate(a), a.At, nil)
 		}
 		o.source = a.Source
@@ -329,6 +330,7 @@ func (o *op) sleep(t time.Time) error {
 func (o *op) rest(d call.Decision) error {
 	now := time.Now()
 	if o.Queued && (!o.Fits(d.At) || d.At.Sub(now) >= time.Second) {
+		o.deferredFor(d.Source)
 		return o.error(Deferred, d.At, nil)
 	}
 	if !o.Fits(d.At) {
@@ -340,9 +342,19 @@ func (o *op) rest(d call.Decision) error {
 		if err := o.sleep(d.At); err != nil {
 			return err
 		}
+		if a, shut := o.gate.Shut(&o.ticket); shut {
+			return o.error(BreakerOpen, a.At, nil)
+		}
 	}
 	o.noteWait(time.Since(now), d.Source)
 	return nil
+}
+
+// deferredFor notes what a queued call would have waited for.
+func (o *op) deferredFor(source policy.WaitSource) {
+	if o.Queued {
+		o.waitSource = source
+	}
 }
 
 // noteWait adds a wait to the report; the longest one names its source.

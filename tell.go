@@ -39,8 +39,20 @@ func traceParent(h http.Header) string {
 	return v
 }
 
+// watched tells whether somebody is told of this call.
+func (o *op) watched() bool { return o.t.Observe != nil || o.opts.Observe != nil }
+
+func (o *op) say(e *Event) {
+	if o.t.Observe != nil {
+		o.t.Observe(*e)
+	}
+	if o.opts.Observe != nil {
+		o.opts.Observe(*e)
+	}
+}
+
 func (o *op) tellAttempt(now time.Time, d call.Decision) {
-	if o.t.Observe == nil {
+	if !o.watched() {
 		return
 	}
 	var e Event
@@ -53,12 +65,12 @@ func (o *op) tellAttempt(now time.Time, d call.Decision) {
 	}
 	e.Retry, e.Reason = d.Action != call.End, string(d.Reason)
 	o.quote(&e)
-	o.t.Observe(e)
+	o.say(&e)
 	if o.hint.Flags&hint.Malformed != 0 {
 		var bad Event
 		o.event(&bad, HintInvalid, now)
 		bad.Status, bad.Reason = o.status(), "retry_after_invalid"
-		o.t.Observe(bad)
+		o.say(&bad)
 	}
 }
 
@@ -74,10 +86,11 @@ func (o *op) status() int {
 func (o *op) quote(e *Event) {
 	e.RetryAfter, e.HasRetry = o.hint.Wait, o.hint.HasWait
 	e.Remaining, e.HasRemain = o.hint.Remaining, o.hint.HasRemaining
+	e.Limit, e.HasLimit = o.hint.Limit, o.hint.HasLimit
 }
 
 func (o *op) tellCall(reason Reason, bytes int64) {
-	if o.t.Observe == nil {
+	if !o.watched() {
 		return
 	}
 	now := o.clock()
@@ -87,21 +100,21 @@ func (o *op) tellCall(reason Reason, bytes int64) {
 	e.Elapsed, e.Waited, e.WaitSource = now.Sub(o.begun), o.waited, o.waitSource
 	e.Rule, e.Reason, e.Bytes = o.verdict.Rule, string(reason), bytes
 	o.quote(&e)
-	o.t.Observe(e)
+	o.say(&e)
 }
 
 func (o *op) tellWait(until time.Time, d time.Duration) {
-	if o.t.Observe == nil {
+	if !o.watched() {
 		return
 	}
 	var e Event
 	o.event(&e, WaitBegun, time.Now())
 	e.Delay, e.WaitSource, e.Status, e.Class = d, o.source, o.lastStatus, o.verdict.Class
-	o.t.Observe(e)
+	o.say(&e)
 }
 
 func (o *op) tellBreaker(t admit.Told) {
-	if o.t.Observe == nil {
+	if !o.watched() {
 		return
 	}
 	var e Event
@@ -114,5 +127,5 @@ func (o *op) tellBreaker(t admit.Told) {
 	if o.verdict.Class == classify.Unknown {
 		e.Class = classify.Transient
 	}
-	o.t.Observe(e)
+	o.say(&e)
 }

@@ -105,10 +105,17 @@ type Call struct {
 	// RetryOff sends the call once.
 	RetryOff bool
 	// Queued says that a queue keeps the call: where a waiting call would
-	// sleep for a second or more, or fail, it ends as Deferred.
+	// sleep for a second or more, or fail, it ends as Deferred, and the
+	// WaitSource of its Report is what it would have waited for. Its answer is
+	// read to the end before it is handed over, unless verify is off, and one
+	// that is not what it claims to be is handed over too, with the Reason in
+	// its Report, so that the queue can keep it for a person to look at.
 	Queued bool
 	// Ladder is where a queued call was left; see Report.Ladder.
 	Ladder call.Ladder
+	// Observe is told every step of this call, as Transport.Observe is. nil:
+	// nobody is told.
+	Observe func(Event)
 }
 
 type callKey struct{}

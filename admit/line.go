@@ -74,6 +74,7 @@ type place struct {
 	source policy.WaitSource
 	index  int // in its queue, from 1; 0: not there
 	queue  int
+	shut   Answer // of the breaker that ended its rest; zero: none did
 }
 
 func (t *Ticket) needPlace() {
@@ -288,6 +289,18 @@ func (l *Line) Rest(now time.Time, t *Ticket, until time.Time, source policy.Wai
 	l.rest(now, t, Answer{At: until, Source: source})
 }
 
+// Shut tells whether a breaker that lets calls fail has opened while t rested,
+// and when asking again makes sense.
+func (l *Line) Shut(t *Ticket) (a Answer, shut bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.place == nil || t.shut.Breaker == Closed {
+		return Answer{}, false
+	}
+	a, t.shut = t.shut, Answer{}
+	return a, true
+}
+
 func (l *Line) rest(now time.Time, t *Ticket, a Answer) {
 	if l.resting == nil {
 		l.resting = map[*Ticket]struct{}{}
@@ -324,6 +337,12 @@ func (l *Line) Observe(now time.Time, r Result) Told {
 
 func (l *Line) wakeHopeless(until time.Time) {
 	failFast := l.closed.Breaker != Closed && l.p.Breaker.OnOpen == policy.OnOpenFail
+	for t := range l.resting {
+		if failFast {
+			t.shut = l.closed
+			t.poke()
+		}
+	}
 	for i := range l.queues {
 		for _, t := range l.queues[i].tickets {
 			if failFast || !t.Deadline.IsZero() && t.Deadline.Before(until) {
