@@ -34,6 +34,8 @@ type Config struct {
 	// Clients are who may use the data port when it is not loopback-only.
 	Clients   []Client
 	Endpoints []Endpoint
+	// Profiles are those of the user's own, by the path that endpoints name.
+	Profiles map[string]provider.Profile
 }
 
 // Listen is where the process can be reached. An address is host:port or
@@ -81,13 +83,14 @@ type Client struct {
 type Endpoint struct {
 	Name    string
 	URL     *url.URL // scheme, host, optional port and base path
-	Profile string   // a built-in name; its rules and hints are already merged in
+	Profile string   // a built-in name, or a path; its rules and hints are already merged in
 	Policy  policy.Policy
 	Rules   []classify.Rule // the endpoint's own first, then the profile's
 	Hints   []hint.Source   // the endpoint's own first, then the profile's; nil: the standard ones
 	Auth    Auth
-	// Doubtful names the rules that are graded general or unverified: nobody
-	// has looked them up.
+	// Doubtful names the rules, the headers (in canonical form) and, as limits,
+	// the limits that are graded general or unverified: nobody has looked them
+	// up.
 	Doubtful map[string]provider.Grade
 	// Networks are address ranges that would otherwise be refused
 	// (private, link-local, loopback) and may be dialed for this endpoint.

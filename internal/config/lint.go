@@ -9,14 +9,13 @@ import (
 
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/policy"
-	"github.com/heedproject/heed/provider"
 	"github.com/heedproject/heed/provider/sheet"
 )
 
 // Lint lists settings that are valid each for itself and do not fit together.
 // Their paths are filled in; Parse adds file and line.
 func Lint(c *Config) []Warning {
-	l := linter{}
+	l := linter{config: c}
 	l.secrets(c)
 	l.queue(c)
 	for i := range c.Endpoints {
@@ -27,8 +26,9 @@ func Lint(c *Config) []Warning {
 }
 
 type linter struct {
-	at  string
-	all []Warning
+	config *Config
+	at     string
+	all    []Warning
 }
 
 func (l *linter) warn(path, remedy, format string, args ...any) {
@@ -172,8 +172,8 @@ func (l *linter) limits(e *Endpoint, p *policy.Policy) {
 
 // published compares with what the provider itself says it bears.
 func (l *linter) published(e *Endpoint, p *policy.Policy) {
-	known, err := provider.Get(e.Profile)
-	if err != nil || known.Policy.Limits.Rate == 0 {
+	known, ok := l.config.profile(e)
+	if !ok || known.Policy.Limits.Rate == 0 {
 		return
 	}
 	if most := known.Policy.Limits; p.Limits.Rate > most.Rate && p.Limits.Source == most.Source {
@@ -183,7 +183,7 @@ func (l *linter) published(e *Endpoint, p *policy.Policy) {
 }
 
 func (l *linter) writes(e *Endpoint, p *policy.Policy) {
-	rules, _ := own(e)
+	rules, _ := l.config.own(e)
 	for i, r := range rules {
 		at := fmt.Sprintf("rules[%d]", i)
 		v := r.Then

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -77,7 +78,7 @@ func Parse(name string, data []byte) (*Config, []Warning, error) {
 		slices.SortStableFunc(p.Problems, func(a, b Problem) int {
 			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 		})
-		return nil, nil, Problems(p.Problems)
+		return nil, nil, Problems(append(p.Problems, p.foreign...))
 	}
 	return c, p.locate(Lint(c)), nil
 }
@@ -98,6 +99,7 @@ type parser struct {
 	root    *sheet.Node
 	config  *Config
 	entries []written
+	foreign []Problem // of the profiles that the file names
 }
 
 // written is an endpoint and where it was written.
@@ -139,11 +141,12 @@ type reading struct {
 // Read implements sheet.Value.
 func (g reading) Read(r *sheet.Reader, n *sheet.Node, path string) {
 	x := g.w.entry
-	var profile string
-	if named := n.Get("profile"); named != nil {
-		profile = named.Text
+	var profile provider.Profile
+	var ok bool
+	if named := n.Get("profile"); named != nil && named.Kind == sheet.Scalar {
+		profile, ok = g.p.profile(named.Text, named, sheet.Join(path, "profile"))
 	}
-	g.inherit(x, profile)
+	g.inherit(x, profile, ok)
 	sheet.Block{Fields: x.fields()}.Read(r, n, path)
 	x.e.Name = strings.TrimPrefix(path, "endpoints.")
 	g.p.entries = append(g.p.entries, written{x, n, path})
@@ -152,19 +155,18 @@ func (g reading) Read(r *sheet.Reader, n *sheet.Node, path string) {
 // inherit fills in what holds before the endpoint says anything. The numbers of
 // a profile go before those of defaults, because they are about this very
 // provider; rules and hints that somebody wrote stand before the built-in ones.
-func (g reading) inherit(x entry, profile string) {
-	known, err := provider.Get(profile)
-	if err == nil {
+func (g reading) inherit(x entry, known provider.Profile, is bool) {
+	if is {
 		known.Overlay(x.t)
 	}
 	if d := g.p.root.Get("defaults"); d != nil {
 		// What is wrong there is reported once, where it stands.
 		sheet.Block{Fields: x.shared()}.Read(&sheet.Reader{}, d, "")
 	}
-	if err == nil {
-		rules, hints := x.t.Rules, x.t.Hints
+	if is {
+		rules, hints, overrides := x.t.Rules, x.t.Hints, x.t.Overrides
 		known.Overlay(x.t)
-		x.t.Rules, x.t.Hints = rules, hints
+		x.t.Rules, x.t.Hints, x.t.Overrides = rules, hints, overrides
 	}
 }
 
@@ -188,19 +190,30 @@ func (p *parser) finish(w *written) {
 	e.Policy.Endpoint = e.Name
 	e.Auth.Kind = cmp.Or(e.Auth.Kind, AuthNone)
 	e.Rules, e.Hints = t.Dialect()
-	e.Doubtful = doubtful(t.Rules)
+	e.Doubtful = doubtful(t)
 	e.ForceQuery, e.HealthyP99 = t.Query, t.HealthyP99
 	p.config.Endpoints = append(p.config.Endpoints, *e)
 }
 
-// doubtful finds the rules that nobody has looked up.
-func doubtful(rules []provider.Rule) map[string]provider.Grade {
+// doubtful finds what nobody has looked up.
+func doubtful(t *provider.Terms) map[string]provider.Grade {
 	grades := map[string]provider.Grade{}
-	for _, r := range rules {
-		if r.Grade == provider.General || r.Grade == provider.Unverified {
-			grades[r.ID] = r.Grade
+	note := func(name string, g provider.Grade) {
+		if g.Doubtful() {
+			grades[name] = g
 		}
 	}
+	for _, r := range t.Rules {
+		note(r.ID, r.Grade)
+	}
+	for _, o := range t.Overrides { // as the classifier tells them
+		note(o.ID+": true", o.Grade)
+		note(o.ID+": false", o.Grade)
+	}
+	for _, h := range t.Hints {
+		note(http.CanonicalHeaderKey(h.Header), h.Grade)
+	}
+	note("limits", t.LimitGrade)
 	return grades
 }
 

@@ -45,7 +45,7 @@ func (s shown) Write() *sheet.Node {
 	n := &sheet.Node{Kind: sheet.Mapping}
 	for _, e := range s.c.Endpoints {
 		terms := provider.Terms{Policy: e.Policy.WithDefaults(), Query: e.ForceQuery, HealthyP99: e.HealthyP99}
-		rules, hints := own(&e)
+		rules, hints := s.c.own(&e)
 		for _, r := range rules {
 			terms.Rules = append(terms.Rules, provider.Rule{Rule: r, Fact: provider.Fact{Grade: e.Doubtful[r.ID]}})
 		}
@@ -65,9 +65,9 @@ func (s shown) Write() *sheet.Node {
 
 // own returns the rules and hints of e without those that its profile and the
 // standard add by themselves.
-func own(e *Endpoint) ([]classify.Rule, []hint.Source) {
+func (c *Config) own(e *Endpoint) ([]classify.Rule, []hint.Source) {
 	rules, hints := e.Rules, e.Hints
-	if p, err := provider.Get(e.Profile); err == nil {
+	if p, ok := c.profile(e); ok {
 		rules = without(rules, p.Rules, func(a, b classify.Rule) bool { return a.ID == b.ID })
 		hints = without(hints, p.Hints, same)
 	}
