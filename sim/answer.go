@@ -32,7 +32,12 @@ type Pace struct {
 }
 
 // Set adds a header field.
-func (an *Answer) Set(name, value string) { an.Fields = append(an.Fields, [2]string{name, value}) }
+func (an *Answer) Set(name, value string) {
+	if an.Fields == nil {
+		an.Fields = make([][2]string, 0, 4)
+	}
+	an.Fields = append(an.Fields, [2]string{name, value})
+}
 
 // With returns the answer with one more header field.
 func (an Answer) With(name, value string) Answer {
@@ -106,9 +111,10 @@ func quota(an *Answer, told []rate.Told) {
 			least = t
 		}
 	}
-	an.Set("X-RateLimit-Limit", strconv.Itoa(int(least.Capacity)))
-	an.Set("X-RateLimit-Remaining", strconv.Itoa(int(least.Remaining)))
-	an.Set("X-RateLimit-Reset", WholeSeconds(least.Reset))
+	// In the form that net/http gives them, which saves it the work.
+	an.Set("X-Ratelimit-Limit", strconv.Itoa(int(least.Capacity)))
+	an.Set("X-Ratelimit-Remaining", strconv.Itoa(int(least.Remaining)))
+	an.Set("X-Ratelimit-Reset", WholeSeconds(least.Reset))
 }
 
 // WholeSeconds rounds up, so that nobody is told to come early.

@@ -16,6 +16,7 @@ const maxBody = 1 << 20 // bytes of a request
 type API struct {
 	world World
 	packs []*pack
+	hosts bool // some pack has a host
 	steps Steps
 	own   map[string]Steps // of the cases that have their own
 
@@ -41,6 +42,7 @@ func New(w World) (*API, error) {
 			return nil, fmt.Errorf("sim: pack %s is there twice; name it once", p.Name)
 		}
 		a.packs = append(a.packs, ready)
+		a.hosts = a.hosts || len(p.Hosts) > 0
 	}
 	var err error
 	if a.steps, err = a.parse(w.Steps); err != nil {
@@ -197,6 +199,9 @@ func (a *API) address(r *http.Request) (id, path string) {
 	if id = r.Header.Get("Sim-Case"); id != "" {
 		return id, path
 	}
+	if !a.hosts && !strings.Contains(r.Host, ".localhost") {
+		return "", path
+	}
 	host := hostOf(r)
 	if id, ok := strings.CutSuffix(host, ".localhost"); ok {
 		return id, path
@@ -221,7 +226,7 @@ func hostOf(r *http.Request) string {
 // route finds the pack that r is for: by host, by the first word of the path,
 // or by who has such an operation; the first pack takes the rest.
 func (a *API) route(r *http.Request, path string) (*pack, string) {
-	if len(a.packs) > 1 {
+	if a.hosts {
 		host := hostOf(r)
 		for _, p := range a.packs {
 			for _, h := range p.Hosts {
