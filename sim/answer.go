@@ -14,9 +14,11 @@ import (
 type Answer struct {
 	Status int
 	// Fields are header fields, name and value; a later one replaces an earlier.
-	// Without a Content-Type it is application/json.
+	// Without a Content-Type it is application/json; an empty one is left out.
 	Fields [][2]string
-	Body   []byte
+	// More are further lines of header fields that may come in several.
+	More [][2]string
+	Body []byte
 	// Pace writes the body piece by piece, as streams are. The zero value: at once.
 	Pace Pace
 }
@@ -137,6 +139,12 @@ func (an *Answer) write(x *Exchange) {
 	}
 	for _, f := range an.Fields {
 		h.Set(f[0], f[1])
+	}
+	for _, f := range an.More {
+		h.Add(f[0], f[1])
+	}
+	if kind := h["Content-Type"]; len(kind) == 1 && kind[0] == "" {
+		h["Content-Type"] = nil // or net/http would guess one
 	}
 	x.w.WriteHeader(an.Status)
 	switch {

@@ -3,7 +3,6 @@ package sim
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"strconv"
 )
 
@@ -25,8 +24,7 @@ func (x *Exchange) cut(an Answer, at int) {
 	an.Set("Content-Length", strconv.Itoa(len(an.Body)))
 	an.Body, an.Pace = an.Body[:at], Pace{}
 	x.write(an)
-	_ = x.flush() // so that what was written arrives before the end
-	panic(http.ErrAbortHandler)
+	_ = x.flush() // so that what was written arrives; net/http ends the connection
 }
 
 // serveCutClean sends only the first at= bytes (default: half) and a

@@ -1,6 +1,10 @@
 package sim
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,11 +13,16 @@ import (
 	"github.com/heedproject/heed/provider/sheet"
 )
 
-// serveGolden gives the answer of a golden exchange of the provider. Nothing
-// happened. What the exchange is expected to mean is not read here.
+// serveGolden gives the answer of a golden exchange of the provider, cut short
+// where the exchange says so. Nothing happened. What the exchange is expected
+// to mean is not read here.
 func serveGolden(x *Exchange) {
 	for _, e := range x.own.api.golden(x.pack) {
 		if e.name == x.step.said {
+			if e.cut >= 0 {
+				x.cut(e.answer, e.cut)
+				return
+			}
 			x.write(e.answer)
 			return
 		}
@@ -25,6 +34,7 @@ func serveGolden(x *Exchange) {
 type goldenExchange struct {
 	name   string
 	answer Answer
+	cut    int // the connection ends after so many bytes; -1: it does not
 }
 
 // golden reads the exchanges of p once.
@@ -54,22 +64,59 @@ func readGolden(name string) ([]goldenExchange, error) {
 	}
 	var all []goldenExchange
 	for _, n := range list.Items {
-		e := goldenExchange{name: textOf(n, "name"), answer: Answer{Status: 200}}
-		if r := n.Get("response"); r != nil {
-			e.answer.Status, err = strconv.Atoi(textOf(r, "status"))
-			if err != nil {
-				return nil, fmt.Errorf("golden exchange %s of %s: its status is no number", e.name, name)
-			}
-			e.answer.Body = []byte(textOf(r, "body"))
-			if h := r.Get("header"); h != nil {
-				for _, m := range h.Members {
-					e.answer.Set(m.Key.Text, m.Value.Text)
-				}
+		r := n.Get("response")
+		if r == nil { // it shows a failure without an answer
+			continue
+		}
+		e := goldenExchange{name: textOf(n, "name"), cut: -1}
+		if e.answer, err = goldenAnswer(r); err != nil {
+			return nil, fmt.Errorf("golden exchange %s of %s: %w", e.name, name, err)
+		}
+		if text := textOf(r, "cut"); text != "" {
+			if e.cut, err = strconv.Atoi(text); err != nil {
+				return nil, fmt.Errorf("golden exchange %s of %s: its cut is no number", e.name, name)
 			}
 		}
 		all = append(all, e)
 	}
 	return all, nil
+}
+
+func goldenAnswer(r *sheet.Node) (an Answer, err error) {
+	if an.Status, err = strconv.Atoi(textOf(r, "status")); err != nil {
+		return an, errors.New("its status is no number")
+	}
+	an.Body = []byte(textOf(r, "body"))
+	if text := textOf(r, "base64"); text != "" {
+		if an.Body, err = base64.StdEncoding.DecodeString(text); err != nil {
+			return an, errors.New("its body is no base64")
+		}
+	}
+	an.Set("Content-Type", "") // what the file does not name is not sent
+	if h := r.Get("header"); h != nil {
+		for _, m := range h.Members {
+			lines := m.Value.Items
+			if m.Value.Kind == sheet.Scalar {
+				lines = []*sheet.Node{m.Value}
+			}
+			for i, line := range lines {
+				if i == 0 {
+					an.Set(m.Key.Text, line.Text)
+				} else {
+					an.More = append(an.More, [2]string{m.Key.Text, line.Text})
+				}
+			}
+		}
+	}
+	if textOf(r, "encoding") == "gzip" {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write(an.Body) // a buffer takes all
+		_ = z.Close()
+		an.Body = b.Bytes()
+		an.Set("Content-Encoding", "gzip")
+	}
+	return an, nil
 }
 
 func textOf(n *sheet.Node, name string) string {

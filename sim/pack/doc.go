@@ -32,7 +32,10 @@
 //     for). The steps 429, 503, throttle, expire and the refusals of the API
 //     itself go through it too: r.StatusOr(d) is the status that a step asks
 //     for. For Unknown it must name r.Operations, so that a person sees what
-//     there is.
+//     there is. Refuse, Quota, Envelope, When and Credential may run beside
+//     other requests of the case: they look at the request and at x.Draw, x.ID
+//     and x.Now only, never at rows. Do, CostOf, Authorize, Expire and what
+//     x.After runs have the case to themselves.
 //  8. Limits: rate.Limit values, with the provider's own names. Dialect.Quota
 //     turns what is left into its headers; an empty function tells nothing.
 //  9. Authorize returns a *Refusal or nil; Credential says whose request it is;
@@ -41,7 +44,8 @@
 //  10. Golden: name the file of provider/golden when it is not called as the
 //     pack. Its answers are served by the step golden(name) without any code.
 //  11. Streams: Answer.Pace{Split: "\n\n", Every: …} sends server-sent events
-//     one by one; every fault works on them as on a whole body.
+//     one by one; every fault works on them as on a whole body. Answer.More is
+//     for header fields in several lines; an empty Content-Type is left out.
 //
 // Test a pack through sim.New(sim.World{Packs: []sim.Pack{NAME.Pack()}}) and
 // its ServeHTTP: one fact per test, the traps of the provider first. Give a

@@ -1,10 +1,13 @@
 package pack_test
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/heedproject/heed/provider/golden"
+	"github.com/heedproject/heed/provider/sheet"
 	"github.com/heedproject/heed/sim"
 	"github.com/heedproject/heed/sim/pack"
 )
@@ -80,5 +83,34 @@ func TestAPackThatIsNotThereIsToldWithThoseThatAre(t *testing.T) {
 func TestAPackIsNamedOnce(t *testing.T) {
 	if _, err := pack.Named("stripe", "stripe"); err == nil {
 		t.Error("no error")
+	}
+}
+
+func TestEveryGoldenExchangeOfAPackIsServed(t *testing.T) {
+	for _, p := range pack.All() {
+		name := p.Golden
+		if name == "" {
+			name = p.Name
+		}
+		data, err := golden.Files.ReadFile(name + ".yaml")
+		if err != nil {
+			continue // the profile has none yet
+		}
+		doc, problems := sheet.ReadYAML(name, data)
+		if len(problems) > 0 {
+			t.Fatal(problems[0])
+		}
+		for _, e := range doc.Get("exchanges").Items {
+			r := e.Get("response")
+			if r == nil || r.Get("cut") != nil {
+				continue
+			}
+			step := "golden(" + e.Get("name").Text + ")"
+			w := httptest.NewRecorder()
+			serve(t, p, sim.World{Steps: "GET /x: " + step}).ServeHTTP(w, httptest.NewRequest("GET", "/x", nil))
+			if got, want := fmt.Sprint(w.Code), r.Get("status").Text; got != want {
+				t.Errorf("%s: %s: got %s, want %s", p.Name, step, got, want)
+			}
+		}
 	}
 }

@@ -82,7 +82,6 @@ type file struct {
 	packs  Packs
 	world  sim.World
 	names  []string
-	start  string
 	script script
 	cases  map[string]script
 }

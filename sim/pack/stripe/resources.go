@@ -1,6 +1,7 @@
 package stripe
 
 import (
+	"maps"
 	"net/url"
 	"strconv"
 	"strings"
@@ -89,9 +90,7 @@ func money(x *sim.Exchange) (amount int64, currency string, bad *sim.Refusal) {
 // metadata collects metadata[name]=value over what was there.
 func metadata(form url.Values, before map[string]string) map[string]string {
 	m := map[string]string{}
-	for k, v := range before {
-		m[k] = v
-	}
+	maps.Copy(m, before)
 	for name, v := range form {
 		if key, ok := strings.CutPrefix(name, "metadata["); ok && strings.HasSuffix(key, "]") {
 			m[strings.TrimSuffix(key, "]")] = v[0]
