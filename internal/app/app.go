@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"reflect"
 	"sync"
 	"time"
 
@@ -62,6 +63,7 @@ type App struct {
 	opts    Options
 	observe *observe.Observer
 	gateway *gateway.Gateway
+	queue   *keeper // nil: calls are not answered later
 
 	life   context.Context // of requests; Stop ends it when patience is over
 	cancel context.CancelCauseFunc
@@ -103,9 +105,12 @@ func New(cfg *config.Config, opts Options) (*App, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("app: %w", err)
 	}
+	if a.queue, err = a.openQueue(cfg); err != nil {
+		return nil, errors.Join(err, a.observe.Close(context.Background()))
+	}
 	settings, units, err := a.settings(cfg, nil)
 	if err != nil {
-		return nil, errors.Join(err, a.observe.Close(context.Background()))
+		return nil, errors.Join(err, a.queue.close(), a.observe.Close(context.Background()))
 	}
 	a.units = units
 	a.gateway = gateway.New(settings)
@@ -142,6 +147,7 @@ func (a *App) Start(ctx context.Context) error {
 	a.serve(data, a.gateway)
 	a.serve(admin, a.gateway.Admin())
 	a.state = started
+	a.queue.start(a)
 	a.gateway.Ready(true)
 	a.observe.Logger().Info("heed serves", slog.String("data", address(data)), slog.String("admin", address(admin)),
 		slog.Int("endpoints", len(a.cfg.Endpoints)), slog.String("version", a.opts.Version))
@@ -234,6 +240,7 @@ func (a *App) Reload(cfg *config.Config) error {
 	a.cfg, a.units = cfg, units
 	a.observe.SetTimeouts(timeouts(cfg))
 	drained := a.gateway.Swap(settings)
+	a.queue.limit(cfg)
 	kept := 0
 	for name, u := range units {
 		if old[name] == u {
@@ -261,6 +268,7 @@ func (a *App) fixed(cfg *config.Config) error {
 		{"listen", cfg.Listen == a.cfg.Listen},
 		{"log", cfg.Log == a.cfg.Log},
 		{"trace", cfg.Trace == a.cfg.Trace},
+		{"queue", reflect.DeepEqual(cfg.Queue, a.cfg.Queue)},
 		{"bounds.header", cfg.Bounds.HeaderBytes == a.cfg.Bounds.HeaderBytes},
 		// The last client that goes would open the port to everybody.
 		{"clients (first or last one)", a.state == made || (len(cfg.Clients) > 0) == (len(a.cfg.Clients) > 0)},
@@ -285,7 +293,10 @@ func (a *App) Stop(ctx context.Context) error {
 	a.mu.Unlock()
 
 	a.gateway.Ready(false)
+	var worker sync.WaitGroup
+	worker.Go(a.queue.stop)
 	errs := a.drain(ctx, ports)
+	worker.Wait()
 	a.cancel(errStopping)
 	for i, p := range ports {
 		if err := p.server.Close(); err != nil && i > 0 {
@@ -293,6 +304,7 @@ func (a *App) Stop(ctx context.Context) error {
 		}
 	}
 	a.tasks.Wait()
+	errs = append(errs, a.queue.close())
 	release(units, nil)
 	return errors.Join(append(errs, a.observe.Close(ctx))...)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/heedproject/heed/hint"
 	"github.com/heedproject/heed/internal/config"
 	"github.com/heedproject/heed/mask"
+	"github.com/heedproject/heed/policy"
 	"github.com/heedproject/heed/token"
 )
 
@@ -71,6 +72,9 @@ func (m *maker) unit(e *config.Endpoint, old *unit) (*unit, error) {
 func (m *maker) build(e *config.Endpoint, want spec) (*unit, error) {
 	p := e.Policy
 	p.Endpoint = e.Name
+	if e.Async.OnOpen != "" { // whoever waits is answered at once, or enqueued
+		p.Breaker.OnOpen = policy.OnOpenFail
+	}
 	classifier, bad := classify.New(e.Rules)
 	reader, more := hint.NewReader(e.Hints)
 	bad = append(append(p.Validate(), bad...), more...)

@@ -51,7 +51,7 @@ func release(old, kept map[string]*unit) {
 func (a *App) settings(cfg *config.Config, old map[string]*unit) (gateway.Settings, map[string]*unit, error) {
 	s := gateway.Settings{
 		Version: a.opts.Version, Metrics: a.observe.Handler(), Log: a.observe.Logger(),
-		Bounds: gateway.Bounds(cfg.Bounds),
+		Bounds: gateway.Bounds(cfg.Bounds), Later: a.queue.later(),
 	}
 	m := a.maker()
 	units := make(map[string]*unit, len(cfg.Endpoints))
@@ -92,7 +92,13 @@ func (a *App) settings(cfg *config.Config, old map[string]*unit) (gateway.Settin
 
 // maker makes units that call through the guard and are observed.
 func (a *App) maker() *maker {
-	return &maker{getenv: a.opts.Getenv, readFile: a.opts.ReadFile, observe: a.observe.Observe, base: a.base, log: a.observe.Logger()}
+	return &maker{getenv: a.opts.Getenv, readFile: a.opts.ReadFile, observe: a.see, base: a.base, log: a.observe.Logger()}
+}
+
+// see is told every step of every call.
+func (a *App) see(e heed.Event) {
+	a.observe.Observe(e)
+	a.queue.see(&e)
 }
 
 func served(e *config.Endpoint, u *unit) gateway.Endpoint {
@@ -103,6 +109,11 @@ func served(e *config.Endpoint, u *unit) gateway.Endpoint {
 	}
 	if e.Auth.Kind == config.AuthQuery {
 		g.SecretQuery = e.Auth.Query
+	}
+	g.Async = gateway.Async{
+		Methods: e.Async.Methods, Enqueue: e.Async.OnOpen == config.AsyncOpenEnqueue, Expiry: e.Async.Expiry,
+		RequireKey: e.Async.Key == config.AsyncKeyRequired, DeriveKey: e.Async.Key == config.AsyncKeyDerived,
+		Durable: e.Async.Waiting == config.AsyncQueued, Pass: e.Async.Prefer == config.AsyncPreferPass,
 	}
 	return g
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"time"
@@ -53,6 +54,8 @@ type Callbacks struct {
 	Hosts []string
 	// Secret signs what is sent.
 	Secret Secret
+	// Networks are ranges that would otherwise be refused and may be dialed.
+	Networks []netip.Prefix
 }
 
 // Async is what an endpoint does later.
@@ -200,6 +203,8 @@ func callbackFields(c *Callbacks) sheet.Block {
 		Fields: []sheet.Field{
 			{Name: "hosts", Doc: "The hosts that Heed-Callback may name, over https; http where the host is this machine.", Value: sheet.List(&c.Hosts, hostName)},
 			{Name: "secret", Doc: "What signs them (Standard Webhooks): whsec_ and base64, or any text.", Value: secret(&c.Secret)},
+			{Name: "networks", Doc: "Address ranges that would otherwise be refused (private, loopback, link-local) and may be dialed.",
+				Value: sheet.List(&c.Networks, network)},
 		},
 		Check: func(m sheet.Read) {
 			if m.Has("hosts") && !m.Has("secret") {

@@ -70,6 +70,21 @@ func (s Secret) Resolve(getenv func(string) string, readFile func(string) ([]byt
 	return mask.Secret(text), nil
 }
 
+// Text gets what may have several lines and never goes into a header, such as
+// a file of keys.
+func (s Secret) Text(getenv func(string) string, readFile func(string) ([]byte, error)) (mask.Secret, error) {
+	text, err := s.fetch(getenv, readFile)
+	switch {
+	case err != nil:
+		return "", err
+	case strings.TrimSpace(text) == "":
+		return "", fmt.Errorf("config: secret %v is empty or not set", s)
+	case len(text) > maxSecret:
+		return "", fmt.Errorf("config: secret %v is longer than 64 KiB", s)
+	}
+	return mask.Secret(text), nil
+}
+
 func (s Secret) fetch(getenv func(string) string, readFile func(string) ([]byte, error)) (string, error) {
 	ref := string(s)
 	if name, ok := strings.CutPrefix(ref, fromEnv); ok {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,15 +21,18 @@ import (
 
 // exchange is one request of a caller and its answer.
 type exchange struct {
-	g     *Gateway
-	table *table
-	w     http.ResponseWriter
-	r     *http.Request
-	route *route
-	asked asked
-	body  *upload  // nil: no body
-	still patience // with a caller that does not take its answer
-	wrote bool     // the head of the answer is on its way
+	g        *Gateway
+	table    *table
+	w        http.ResponseWriter
+	r        *http.Request
+	route    *route
+	asked    asked
+	who      *Client  // nil: the port asks for no token
+	body     *upload  // nil: no body
+	kept     []byte   // the body, where the call may have to be enqueued; nil: it is not kept
+	still    patience // with a caller that does not take its answer
+	wrote    bool     // the head of the answer is on its way
+	stripped bool     // r's header is what is sent
 }
 
 // serve is the road of a request through the gateway.
@@ -46,7 +50,7 @@ func (x *exchange) serve() {
 		x.refuse(*no)
 		return
 	}
-	if u == nil { // explained
+	if u == nil || x.later(u) { // explained, or in the queue
 		return
 	}
 	out, no := x.outgoing(u)
@@ -73,7 +77,7 @@ func (x *exchange) screen() *refusal {
 		return no(misdirected, "The request target names another host")
 	case r.Header["Upgrade"] != nil && hasToken(r.Header["Upgrade"], "websocket"):
 		return no(noUpgrade, "")
-	case r.Header["Heed-Callback"] != nil:
+	case r.Header["Heed-Callback"] != nil && x.table.Later == nil:
 		return no(noCallback, "")
 	case len(x.table.Clients) == 0:
 		if why := x.table.foreign(r); why != "" {
@@ -106,15 +110,18 @@ func (x *exchange) atHome() bool {
 // address finds out which endpoint is meant and what is asked of it. It
 // returns neither when it has answered.
 func (x *exchange) address() (*url.URL, *refusal) {
-	var who *Client
-	if len(x.table.Clients) > 0 {
-		if who = x.table.client(x.r.Header); who == nil {
+	if len(x.table.Clients) > 0 && x.who == nil { // an envelope was let in already
+		if x.who = x.table.client(x.r.Header); x.who == nil {
 			return nil, no(noToken, "")
 		}
 	}
+	who := x.who
 	escaped := x.r.URL.EscapedPath()
 	if name, ok := strings.CutPrefix(escaped, problemPath); ok && explain(x.w, name) {
 		return nil, nil
+	}
+	if rest, ok := strings.CutPrefix(escaped, callsPath); ok && (rest == "" || rest[0] == '/') {
+		return nil, x.calls(rest)
 	}
 	name, rest, ok := split(escaped)
 	if !ok {
@@ -159,11 +166,18 @@ func (x *exchange) outgoing(u *url.URL) (*http.Request, *refusal) {
 		return nil, no(bodyTooLarge, "")
 	}
 	x.route.outgoing(x.r.Header)
+	x.stripped = true
 	out := x.r.WithContext(heed.WithCall(x.r.Context(), x.asked.Call))
 	out.URL, out.Host, out.RequestURI = u, "", ""
 	out.Close, out.TransferEncoding, out.Trailer, out.Pattern = false, nil, nil, ""
 	out.Form, out.PostForm, out.MultipartForm = nil, nil, nil
-	if x.r.Body != nil && x.r.Body != http.NoBody {
+	switch {
+	case x.kept != nil:
+		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.kept)), nil }
+		if len(x.kept) > 0 {
+			out.Body, _ = out.GetBody()
+		}
+	case x.r.Body != nil && x.r.Body != http.NoBody:
 		x.body = newUpload(x)
 		out.Body = x.body
 	}
@@ -241,6 +255,9 @@ func (x *exchange) fail(err error) {
 	e, ok := errors.AsType[*heed.Error](err)
 	if !ok {
 		x.refuse(refuse(unexplained, ""))
+		return
+	}
+	if x.overtaken(e) {
 		return
 	}
 	r := refusalOf(e)

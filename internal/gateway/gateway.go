@@ -41,6 +41,8 @@ type Endpoint struct {
 	FollowSameOrigin bool
 	// ForceQuery sets request parameters, whatever the caller sent.
 	ForceQuery map[string]string
+	// Async is what the endpoint does later.
+	Async Async
 	// SecretQuery names the parameter that carries the credential, which is
 	// taken out of the links in the head of an answer. Empty: none does.
 	SecretQuery string
@@ -79,6 +81,9 @@ type Settings struct {
 	Bounds Bounds
 	// Metrics is served at /metrics of the admin port. nil: nothing is.
 	Metrics http.Handler
+	// Later keeps the calls that are answered later. nil: all callers wait. It
+	// is the same in all Settings of a Gateway.
+	Later *Later
 	// Log is told of defects of the gateway itself. nil: nobody is.
 	Log *slog.Logger
 }

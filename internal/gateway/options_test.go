@@ -88,7 +88,7 @@ func TestBadFieldIsAProblemThatNamesIt(t *testing.T) {
 
 func TestPreferenceThatWasHonouredIsTold(t *testing.T) {
 	r := upstream(t, func(http.ResponseWriter, *http.Request) {}, nil)
-	a := r.get("/api/x", http.Header{"Prefer": {"respond-async, wait=7"}})
+	a := r.get("/api/x", http.Header{"Prefer": {"wait=7"}})
 	if got := a.Header.Get("Preference-Applied"); a.StatusCode != 200 || got != "wait=7" {
 		t.Errorf("got %d %q", a.StatusCode, got)
 	}

@@ -82,3 +82,70 @@ func unquote(s string) string {
 	}
 	return b.String()
 }
+
+// preference is what Prefer says about time.
+type preference struct {
+	async bool
+	waits bool // wait was given
+	wait  time.Duration
+}
+
+// preferAsync reads respond-async and wait out of Prefer lines. With
+// respond-async, a wait of zero is none.
+func preferAsync(lines []string) (p preference) {
+	var async, wait bool // seen: the first of several counts
+	for name, value := range preferences(lines) {
+		switch name {
+		case "respond-async":
+			if !async {
+				async, p.async = true, value == ""
+			}
+		case "wait":
+			if !wait {
+				wait = true
+				if p.wait, p.waits = seconds(value); value != "" && strings.Trim(value, "0") == "" {
+					p.waits = true
+				}
+			}
+		}
+	}
+	return p
+}
+
+// preferences yields the names, in lower case, and the values of Prefer lines.
+func preferences(lines []string) func(func(string, string) bool) {
+	return func(yield func(string, string) bool) {
+		for _, line := range lines {
+			for member := range splitQuoted(line, ',') {
+				first := member
+				for part := range splitQuoted(member, ';') {
+					first = part
+					break
+				}
+				name, value, _ := strings.Cut(first, "=")
+				if !yield(strings.ToLower(strings.Trim(name, " \t")), unquote(strings.Trim(value, " \t"))) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// withoutAsync returns the preferences that are left for the provider when
+// heed has taken respond-async and wait for itself. nil: none.
+func withoutAsync(lines []string) []string {
+	var kept []string
+	for _, line := range lines {
+		for member := range splitQuoted(line, ',') {
+			for name := range preferences([]string{member}) {
+				if name != "respond-async" && name != "wait" && name != "" {
+					kept = append(kept, strings.Trim(member, " \t"))
+				}
+			}
+		}
+	}
+	if kept == nil {
+		return nil
+	}
+	return []string{strings.Join(kept, ", ")}
+}

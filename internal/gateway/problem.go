@@ -225,10 +225,21 @@ func (r *refusal) proxyStatus() string {
 	return b.String()
 }
 
+// endKind is the kind that ends a call for reason.
+func endKind(reason heed.Reason) kind {
+	k, known := ends[reason]
+	if !known {
+		return unexplained
+	}
+	k.name = string(reason)
+	return k
+}
+
 // kinds are all of them, for the explanations.
 func kinds() []kind {
 	list := []kind{unknownEndpoint, badPath, badField, tooManyFields, badBody, bodyTooLarge, answerTooLarge, badAnswer, badMethod,
 		misdirected, noUpgrade, noCallback, noToken, outOfScope, tooManyCalls, defect, unexplained}
+	list = append(list, laterKinds...)
 	for reason, k := range ends {
 		k.name = string(reason)
 		list = append(list, k)

@@ -1,0 +1,359 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/internal/config"
+	"github.com/heedproject/heed/internal/gateway"
+	"github.com/heedproject/heed/internal/queue"
+	"github.com/heedproject/heed/internal/queue/sqlite"
+	"github.com/heedproject/heed/mask"
+)
+
+// keeper is the queue of a process: its store, and the worker that sends what
+// is in it. The nil keeper is none.
+type keeper struct {
+	store  queue.Store
+	worker *queue.Worker
+	bell   queue.Bell
+	wake   func()
+	shown  *gateway.Later
+	log    *slog.Logger
+	called *heed.Transport // of callbacks; nil: there are none
+
+	tasks sync.WaitGroup
+	quit  chan struct{}
+	end   sync.Once
+	mu    sync.Mutex
+	ill   bool // the store failed, and that was said
+	opens chan string
+}
+
+// openQueue opens the queue of cfg. The demo does without if it cannot have
+// one: that somebody runs it twice is no reason not to show it.
+func (a *App) openQueue(cfg *config.Config) (*keeper, error) {
+	if cfg.Queue == nil {
+		return nil, nil
+	}
+	k, err := a.keeper(cfg.Queue)
+	if err != nil && cfg.File == "" {
+		a.observe.Logger().Warn("the demo has no queue", slog.String("error", mask.Error(err)))
+		return nil, nil
+	}
+	return k, err
+}
+
+func (a *App) keeper(q *config.Queue) (*keeper, error) {
+	k := &keeper{log: a.observe.Logger(), quit: make(chan struct{}), opens: make(chan string, 64)}
+	var err error
+	if k.store, err = a.openStore(q); err != nil {
+		return nil, err
+	}
+	k.shown = &gateway.Later{
+		Store: k.store, Bell: &k.bell, Body: q.Max.Body, Answer: q.Max.Answer, Window: q.Window,
+		Wake: func() { k.worker.Wake() },
+	}
+	k.worker = &queue.Worker{
+		Feed: k.store, Name: workerName(), Slots: q.Workers, Share: max(8, q.Workers/4), Lease: q.Lease, StopWithin: a.opts.Grace,
+		Send:    func(ctx context.Context, c queue.Call) queue.Outcome { return a.gateway.Send(ctx, c) },
+		Settled: k.settled, Failed: k.failed,
+	}
+	if len(q.Callbacks.Hosts) > 0 {
+		if k.shown.Callbacks, err = a.callbacks(&q.Callbacks); err != nil {
+			return nil, errors.Join(err, k.store.Close())
+		}
+		k.called = k.shown.Callbacks.Transport
+	}
+	return k, nil
+}
+
+// workerName tells this process from others that share a store.
+func workerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "heed"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// openStore opens where calls are kept.
+func (a *App) openStore(q *config.Queue) (queue.Store, error) {
+	path, err := a.queuePath(q)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := a.queueKeys(q, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := private(path); err != nil {
+		return nil, err
+	}
+	return sqlite.Open(context.Background(), sqlite.Options{
+		Path: path, Keys: keys, Keep: queue.Keep{Answers: q.ResultTTL, Broken: q.DeadTTL}, Most: q.Max.Calls,
+	})
+}
+
+// queuePath is where the file lies. Its folder is made when it is the usual one.
+func (a *App) queuePath(q *config.Queue) (string, error) {
+	if q.Path != "" {
+		return q.Path, nil
+	}
+	dir := a.stateDir()
+	if dir == "" {
+		return "", errors.New("app: queue.path: neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME says where the queue may lie; name a file")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("app: queue.path: make the folder of the queue: %w; name a file in a folder that can be written", err)
+	}
+	return filepath.Join(dir, "queue.db"), nil
+}
+
+// stateDir is the folder for what has to outlive the process: systemd's, or
+// the user's (XDG Base Directory Specification).
+func (a *App) stateDir() string {
+	env := a.opts.Getenv
+	if dir, _, _ := strings.Cut(env("STATE_DIRECTORY"), ":"); filepath.IsAbs(dir) {
+		return dir
+	}
+	if dir := env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "heed")
+	}
+	if dir := env("HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, ".local", "state", "heed")
+	}
+	return ""
+}
+
+// private makes the file, if there is none, so that nobody else can read it.
+func private(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("app: open the queue: %w; queue.path must lie in a folder that exists and can be written", err)
+	}
+	return f.Close()
+}
+
+// queueKeys reads the key ring. Where none is configured, a key is made beside
+// the file at the first start.
+func (a *App) queueKeys(q *config.Queue, path string) (*queue.Keys, error) {
+	if len(q.Keys) == 0 {
+		return a.ownKeys(path + ".keys")
+	}
+	var lines []string
+	for i, ref := range q.Keys {
+		text, err := ref.Text(a.opts.Getenv, a.opts.ReadFile)
+		if err != nil {
+			return nil, fmt.Errorf("app: queue.keys[%d]: %w", i, err)
+		}
+		lines = append(lines, string(text))
+	}
+	keys, err := queue.ReadKeys(strings.NewReader(strings.Join(lines, "\n")))
+	if err != nil {
+		return nil, fmt.Errorf("app: queue.keys: %w", err)
+	}
+	return keys, nil
+}
+
+func (a *App) ownKeys(path string) (*queue.Keys, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		key := queue.NewKey()
+		text = []byte("# Seals the calls of the queue beside it. Made by heed at its first start.\n" + key.Reveal() + "\n")
+		if err = writeNew(path, text); err == nil {
+			a.observe.Logger().Warn("a key for the queue was made", slog.String("key_id", key.ID()), slog.String("file", path),
+				slog.String("advice", "it lies beside what it seals: for more than development make one with heed keys new, keep it elsewhere and name it under queue.keys"))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("app: the key of the queue: %w; or name one under queue.keys", err)
+	}
+	keys, err := queue.ReadKeys(strings.NewReader(string(text)))
+	if err != nil {
+		return nil, fmt.Errorf("app: %s: %w", path, err)
+	}
+	return keys, nil
+}
+
+// writeNew writes a file that is for this user alone and was not there.
+func writeNew(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// callbacks makes the road of callbacks, with the guard that all roads have.
+func (a *App) callbacks(c *config.Callbacks) (*gateway.Callbacks, error) {
+	m := a.maker()
+	secret, err := m.secret("queue.callbacks.secret", c.Secret)
+	if err != nil {
+		return nil, err
+	}
+	p := gateway.CallbackPolicy()
+	base := a.base(&config.Endpoint{Name: p.Endpoint, Policy: p, Networks: append([]netip.Prefix(nil), c.Networks...)})
+	return &gateway.Callbacks{
+		Hosts: c.Hosts, Secret: secret,
+		Transport: &heed.Transport{Base: base, Policy: p, Observe: a.observe.Observe},
+	}, nil
+}
+
+// later is the queue as the gateway sees it.
+func (k *keeper) later() *gateway.Later {
+	if k == nil {
+		return nil
+	}
+	return k.shown
+}
+
+// start lets the worker work.
+func (k *keeper) start(a *App) {
+	if k == nil {
+		return
+	}
+	k.limit(a.cfg)
+	k.worker.Start(context.Background())
+	k.tasks.Go(k.sweep)
+	k.tasks.Go(k.reopen)
+}
+
+// limit tells the store how many calls of an endpoint may run at once, in all
+// processes that share it.
+func (k *keeper) limit(cfg *config.Config) {
+	if k == nil {
+		return
+	}
+	for _, e := range cfg.Endpoints {
+		most := e.Policy.Limits.Concurrency
+		if err := k.store.SetGate(context.Background(), time.Now(), queue.GateChange{Endpoint: e.Name, Key: gateway.MainGate, Limit: &most}); err != nil {
+			k.failed(err)
+			return
+		}
+	}
+}
+
+// sweepEvery is how late what has expired may be found.
+const sweepEvery = 5 * time.Second
+
+// sweep ends what has expired and erases what is no longer kept.
+func (k *keeper) sweep() {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		for more := true; more; {
+			swept, err := k.store.Sweep(context.Background(), time.Now(), 500)
+			if err != nil {
+				k.failed(err)
+			}
+			more = err == nil && swept.More
+		}
+		select {
+		case <-tick.C:
+		case <-k.quit:
+			return
+		}
+	}
+}
+
+// see is told every step of every call. When a breaker closes, whoever waited
+// for it in the queue need not wait for the instant that was told before.
+func (k *keeper) see(e *heed.Event) {
+	if k == nil || e.Kind != heed.BreakerChanged || e.Breaker != "closed" {
+		return
+	}
+	select {
+	case k.opens <- e.Endpoint:
+	default: // the gates open at their instants
+	}
+}
+
+// reopen opens the gates of endpoints whose breaker has closed, unless an
+// operator closed them.
+func (k *keeper) reopen() {
+	for {
+		select {
+		case name := <-k.opens:
+			if err := k.open(name); err != nil {
+				k.failed(err)
+			}
+		case <-k.quit:
+			return
+		}
+	}
+}
+
+func (k *keeper) open(name string) error {
+	ctx, now := context.Background(), time.Now()
+	gates, err := k.store.Gates(ctx)
+	if err != nil {
+		return err
+	}
+	for _, g := range gates {
+		if g.Endpoint == name && g.Closed.After(now) && g.Source != gateway.SourceOperator {
+			err = cmp.Or(err, k.store.SetGate(ctx, now, queue.GateChange{Endpoint: g.Endpoint, Key: g.Key, Closed: &now, Source: g.Source}))
+		}
+	}
+	k.worker.Wake()
+	return err
+}
+
+// settled wakes those who wait for calls.
+func (k *keeper) settled(s []queue.Settlement) {
+	k.bell.Settled(s)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ill {
+		k.ill = false
+		k.log.Info("the queue works again", slog.String("kind", "queue"))
+	}
+}
+
+// failed says once that the store fails, until it works again.
+func (k *keeper) failed(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ill || errors.Is(err, queue.ErrClosed) {
+		return
+	}
+	k.ill = true
+	k.log.Error("the queue fails", slog.String("kind", "queue"), slog.String("error", mask.Error(err)),
+		slog.String("advice", "calls that are to be answered later are refused; those whose callers wait go on: look at the disk of the queue"))
+}
+
+// stop lets the worker finish what it sends.
+func (k *keeper) stop() {
+	if k == nil {
+		return
+	}
+	k.worker.Stop()
+	k.end.Do(func() { close(k.quit) })
+	k.tasks.Wait()
+}
+
+// close lets the store go. The worker has stopped, or was never started.
+func (k *keeper) close() error {
+	if k == nil {
+		return nil
+	}
+	if k.called != nil {
+		k.called.CloseIdleConnections()
+	}
+	if err := k.store.Close(); err != nil {
+		return fmt.Errorf("app: %w", err)
+	}
+	return nil
+}
