@@ -165,6 +165,12 @@ func (b *book) run(ops <-chan *op, closed <-chan struct{}) {
 	}
 }
 
+// close empties the write-ahead log, so that the file is whole by itself.
+func (b *book) close() {
+	b.truncate()
+	b.q.close()
+}
+
 // gather takes what waits. When the last batch was larger it lingers, since
 // those who were answered are about to come back.
 func (b *book) gather(first *op, ops <-chan *op, timer *time.Timer) []*op {

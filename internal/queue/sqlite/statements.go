@@ -73,6 +73,8 @@ func nanos(t time.Time) int64 {
 
 // statements are those of the writer.
 type statements struct {
+	all []*sql.Stmt
+
 	insert, keep, take, taken, known          *sql.Stmt
 	newGate, setGate, serve, closeGate, tally *sql.Stmt
 	heads, upcoming, lost, bySeq, byID        *sql.Stmt
@@ -82,6 +84,7 @@ type statements struct {
 	dropCall, dropAnswer, dropRevisions       *sql.Stmt
 }
 
+// prepare is one table, and as long as there are statements.
 func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 	for _, s := range []struct {
 		to   **sql.Stmt
@@ -130,8 +133,16 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		if *s.to, err = c.PrepareContext(ctx, s.text); err != nil {
 			return fmt.Errorf("statement %q: %w", s.text, err)
 		}
+		q.all = append(q.all, *s.to)
 	}
 	return nil
+}
+
+// close lets the statements go: one that is open keeps its connection open.
+func (q *statements) close() {
+	for _, s := range q.all {
+		s.Close()
+	}
 }
 
 // perPriority joins a query for each priority: within one, the index gives the

@@ -1,0 +1,27 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+// LimitPages lets the file grow no further than n pages.
+func (s *Store) LimitPages(ctx context.Context, n int) error {
+	_, err := s.held[1].ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", n))
+	return err
+}
+
+// Sealed returns the sealed request of a call as it lies on the disk.
+func (s *Store) Sealed(t *testing.T, id string) []byte {
+	t.Helper()
+	r, err := s.get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.sealed(t.Context(), "requests", r.seq)
+	if err != nil || b == nil {
+		t.Fatalf("sealed: got %v, %v", b, err)
+	}
+	return b
+}
