@@ -234,7 +234,7 @@ func TestWhatTheStoreDoesNotTakeIsKeptAndNothingIsClaimed(t *testing.T) {
 		same(t, "claims while results wait", f.claims, 0)
 		f.broken = nil
 		f.mu.Unlock()
-		same(t, "told", failed.Load(), 3)
+		same(t, "told", failed.Load(), int64(3))
 		time.Sleep(time.Second)
 		w.Stop()
 		same(t, "settled", f.states(), map[string]string{"a": "done", "b": "done"})
