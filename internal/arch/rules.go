@@ -40,7 +40,8 @@ var own = map[string][]string{
 	"internal/config": {"policy", "admit", "token", "token/...", "classify", "hint", "call", "backoff", "mask",
 		"provider", "provider/...", "internal/config/..."},
 	// policy and classify are the words in which heed.Transport and its reports speak.
-	"cmd/heed":       {".", "policy", "classify", "internal/app", "internal/config", "check", "plan", "sim"},
+	"cmd/heed": {".", "policy", "classify", "internal/app", "internal/config", "internal/queue", "check", "check/...",
+		"plan", "sim", "sim/...", "provider", "provider/..."},
 	"internal/chart": {},
 	"internal/arch":  {},
 }
