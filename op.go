@@ -119,7 +119,9 @@ func (o *op) begin() error {
 		return o.gaveUp(r.Context())
 	}
 	o.gate = o.t.gateOf(o.s, r)
-	o.gate.used.Store(o.begun.Unix())
+	if now := o.begun.Unix(); o.gate.used.Load() != now {
+		o.gate.used.Store(now)
+	}
 	o.ticket = admit.Ticket{
 		Priority: o.opts.Priority, Tenant: o.opts.Tenant, First: true, Attempt: o.Attempts + 1, Deadline: o.Deadline,
 		Group: o.p.Limits.GroupOf(r.URL.Path), Info: o,

@@ -28,8 +28,9 @@ type state struct {
 	watches sync.Pool
 	ops     sync.Pool
 
-	mu    sync.RWMutex
-	gates map[gateKey]*gate
+	recent atomic.Pointer[gate] // one of gates: most calls want the same as the one before
+	mu     sync.RWMutex
+	gates  map[gateKey]*gate
 }
 
 // gateKey tells quota keys apart without keeping the credential.
@@ -41,6 +42,7 @@ type gateKey struct {
 // gate is the gate of one quota key with the line in front of it.
 type gate struct {
 	*admit.Line
+	key      gateKey
 	keeper   *admit.Gate
 	endpoint string
 	id       string       // a fingerprint for people
@@ -97,8 +99,14 @@ func (t *Transport) gateOf(s *state, r *http.Request) *gate {
 			k.cred = maphash.String(credSeed, auth[0])
 		}
 	}
+	if g := s.recent.Load(); g != nil && g.key == k {
+		return g
+	}
 	s.mu.RLock()
 	g := s.gates[k]
+	if g != nil {
+		s.recent.Store(g) // under the lock, so that one that is forgotten does not come back
+	}
 	s.mu.RUnlock()
 	if g == nil {
 		g = s.addGate(k, t.endpoint(r))
@@ -124,8 +132,8 @@ func (s *state) addGate(k gateKey, endpoint string) *gate {
 	}
 	keeper := admit.NewGate(&s.policy, s.stream(n|1<<63))
 	g := &gate{
-		Line:   admit.NewLine(keeper, &s.policy, s.stream(n|3<<62)),
-		keeper: keeper, endpoint: endpoint, id: mask.Fingerprint(id),
+		Line: admit.NewLine(keeper, &s.policy, s.stream(n|3<<62)),
+		key:  k, keeper: keeper, endpoint: endpoint, id: mask.Fingerprint(id),
 	}
 	s.gates[k] = g
 	return g
@@ -156,6 +164,7 @@ func (s *state) dropIdle(now time.Time) {
 		}
 		return cmp.Compare(a.used, b.used)
 	})
+	s.recent.Store(nil)
 	for _, g := range list[:min(len(list), maxGates/4)] {
 		if g.shut && len(s.gates) < maxShut {
 			return // who forgets a shut gate sends too early

@@ -451,3 +451,16 @@ func TestTheStateTurnsHalfOpenOnTimeWithoutTraffic(t *testing.T) {
 		t.Errorf("after the open time: got %v, want half_open", got)
 	}
 }
+
+func TestASuccessCountsAfterAFailure(t *testing.T) {
+	g := gateOf(func(p *policy.Policy) { p.Breaker.Consecutive = 2 })
+	for i := range 5 { // successes that teach nothing, then one that does
+		at := start.Add(time.Duration(i) * time.Second)
+		exchange(t, g, at, ok)
+		exchange(t, g, at, failed)
+		exchange(t, g, at.Add(time.Millisecond), ok)
+		if s := g.Snapshot(at); s.Breaker != Closed {
+			t.Fatalf("round %d: the breaker is %v, want closed: no two failures came in a row", i, s.Breaker)
+		}
+	}
+}

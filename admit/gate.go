@@ -3,6 +3,7 @@ package admit
 import (
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedproject/heed/classify"
@@ -14,6 +15,9 @@ type Gate struct {
 	mu  sync.Mutex
 	p   *policy.Policy
 	rng *rand.Rand
+	// calm tells that a success like all others would teach nothing, so that
+	// it need not be waited for by those who ask.
+	calm atomic.Bool
 
 	sent     uint64 // attempts let through
 	refused  uint64 // of them throttled
@@ -136,6 +140,9 @@ func (g *Gate) Release(_ time.Time, p Pass) {
 
 // Observe implements Keeper.
 func (g *Gate) Observe(now time.Time, r Result) Told {
+	if g.calm.Load() && r.plain() {
+		return Told{}
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := g.breaker.state
@@ -152,7 +159,14 @@ func (g *Gate) Observe(now time.Time, r Result) Told {
 	if r.Retry {
 		t.Cost, t.Retry = g.spend(&r)
 	}
+	g.calm.Store(t.Until.IsZero() && g.breaker.failed == 0 && g.hold.misses == 0 &&
+		g.budget == g.p.Retry.Tokens.Capacity && g.p.Breaker.Ratio <= 0)
 	return t
+}
+
+// plain tells that r is a success of which there is nothing more to say.
+func (r *Result) plain() bool {
+	return r.Verdict.Class == classify.OK && r.Failure == classify.NoFailure && !r.Hint.HasRemaining && !r.Retry
 }
 
 // settle lets the breaker see the result.
