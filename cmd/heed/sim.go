@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/heedproject/heed/sim"
+	"github.com/heedproject/heed/sim/pack"
+	"github.com/heedproject/heed/sim/scenario"
+)
+
+type simCmd struct {
+	Serve  simServeCmd  `cmd:"" default:"withargs" help:"Serve simulated providers. This is what heed sim does."`
+	Packs  simPacksCmd  `cmd:"" help:"List the providers and what they can do."`
+	Schema simSchemaCmd `cmd:"" help:"Print the JSON Schema of scenario files."`
+}
+
+type simServeCmd struct {
+	Listen   string   `default:"127.0.0.1:8640" placeholder:"ADDR" help:"Where to serve (${default})."`
+	Pack     []string `placeholder:"NAME" help:"A provider, or several with commas (generic). See heed sim packs."`
+	Seed     uint64   `help:"Another number makes another world."`
+	Steps    []string `sep:"none" placeholder:"LINE" help:"What an operation answers at first, such as 'GET /v1/bibs/*: 503 x2, ok'. Repeatable."`
+	Scenario string   `placeholder:"FILE" help:"A world in YAML; the other flags go over it."`
+}
+
+// Help is what heed sim serve --help says beside the flags.
+func (simServeCmd) Help() string {
+	return `Every request is told under /_sim/journal and every effect under /_sim/effects. /t/CASE/… is a world apart, with /t/CASE/_sim/… for it. POST /_sim/steps takes other steps, POST /_sim/clock {"advance": "90s"} moves the time on.
+
+Examples:
+
+    heed sim
+    curl -i http://127.0.0.1:8640/v1/bibs/1
+    heed sim --pack stripe --steps 'charges.create: commit-then-504, ok'
+    heed sim --scenario world.yaml`
+}
+
+// Run serves until the context ends.
+func (c *simServeCmd) Run(sh *shell) error {
+	world, err := c.world()
+	if err != nil {
+		return usage(err)
+	}
+	api, err := sim.New(world)
+	if err != nil {
+		return usage(err)
+	}
+	defer api.Close()
+	l, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("sim: %w; choose another address with --listen", err)
+	}
+	srv := &http.Server{Handler: api, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(l) }()
+	sh.say("heed: simulating %s at http://%s; what came is told at http://%[2]s/_sim/journal", names(world.Packs), l.Addr())
+	select {
+	case err := <-ended:
+		return err
+	case <-sh.ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(sh.ctx), time.Second)
+	defer cancel()
+	if srv.Shutdown(ctx) != nil { // somebody hangs as told
+		_ = srv.Close()
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// world is the scenario, if there is one, with the flags over it.
+func (c *simServeCmd) world() (w sim.World, err error) {
+	if c.Scenario != "" {
+		text, err := os.ReadFile(c.Scenario)
+		if err != nil {
+			return w, err
+		}
+		if w, err = scenario.Read(c.Scenario, text, pack.Named); err != nil {
+			return w, err
+		}
+	}
+	if c.Pack != nil {
+		if w.Packs, err = pack.Named(c.Pack...); err != nil {
+			return w, err
+		}
+	}
+	if w.Packs == nil {
+		w.Packs = []sim.Pack{sim.Generic()}
+	}
+	if c.Seed != 0 {
+		w.Seed = c.Seed
+	}
+	if c.Steps != nil {
+		w.Steps = strings.Join(c.Steps, "\n")
+	}
+	return w, nil
+}
+
+func names(packs []sim.Pack) string {
+	all := make([]string, len(packs))
+	for i, p := range packs {
+		all[i] = p.Name
+	}
+	return strings.Join(all, ", ")
+}
+
+type simPacksCmd struct {
+	Name string `arg:"" optional:"" help:"Show the operations of this one."`
+}
+
+// Run lists packs, or the operations of one.
+func (c *simPacksCmd) Run(sh *shell) error {
+	if c.Name == "" {
+		for _, p := range pack.All() {
+			fmt.Fprintf(sh.out, "%-12s %3d operations  %s\n", p.Name, len(p.Operations), strings.Join(p.Hosts, ", "))
+		}
+		return nil
+	}
+	packs, err := pack.Named(c.Name)
+	if err != nil {
+		return usage(err)
+	}
+	for _, o := range packs[0].Operations {
+		fmt.Fprintf(sh.out, "%-28s %s\n", o.Name, o.Route)
+	}
+	return nil
+}
+
+type simSchemaCmd struct{}
+
+// Run prints the schema.
+func (simSchemaCmd) Run(sh *shell) error {
+	enc := json.NewEncoder(sh.out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(scenario.Schema())
+}
