@@ -121,6 +121,9 @@ type Attempt struct {
 	Waited     time.Duration `json:"waited,omitempty"` // before it, in nanoseconds
 	WaitSource string        `json:"wait_source,omitempty"`
 	Reason     string        `json:"reason,omitempty"`
+	// Climbed is how far the call had come then, in the words of whoever sent
+	// it, who gets it back with the next claim. Stores do not look at it.
+	Climbed json.RawMessage `json:"climbed,omitempty"`
 }
 
 // Request is what the call says. It is sealed at rest and prints as its sizes.

@@ -113,7 +113,8 @@ type Outcome struct {
 	// Attempts are those made under this claim, none if it only waited.
 	// The store numbers them.
 	Attempts []Attempt
-	// Answer is kept for Done and Quarantined. Nil: none.
+	// Answer is kept once the call has ended: what a dead call was answered
+	// is what its caller asks for. Nil: none.
 	Answer *Result
 	// Note is for Broken states. Nil: the store writes one with Explain.
 	Note *Note

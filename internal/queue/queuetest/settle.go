@@ -96,6 +96,19 @@ var settleFacts = []fact{
 		r.same("answer", string(got.Body), "<html>")
 		r.same("request", reveal(r, "a"), raw(write("a").Request))
 	}},
+	{"ADeadCallKeepsItsAnswer", func(r *rig) {
+		r.end(write("a"), queue.Outcome{State: queue.Dead, Reason: "permanent", Answer: &queue.Result{Status: 422, Body: []byte("no")}})
+		got, err := r.s.Answer(r.Context(), "a")
+		r.ok(err)
+		r.same("answer", []any{got.Status, string(got.Body)}, []any{422, "no"})
+	}},
+	{"WhatTheSenderWantsToKnowAgainComesWithTheNextClaim", func(r *rig) {
+		r.enqueue(read("a"))
+		r.settle(r.one(), queue.Outcome{State: queue.Queued, Until: r.now.Add(time.Second), Attempts: []queue.Attempt{{At: r.now, Climbed: []byte(`{"n":1}`)}}})
+		r.now = r.now.Add(2 * time.Second)
+		c := r.one()
+		r.same("climbed", string(c.Trail[len(c.Trail)-1].Climbed), `{"n":1}`)
+	}},
 	{"AClaimIsSettledOnce", func(r *rig) {
 		r.enqueue(read("a"))
 		c := r.one()

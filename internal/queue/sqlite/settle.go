@@ -43,7 +43,7 @@ func (b *book) settle(now time.Time, r *row, o *queue.Outcome) {
 	if o.State == queue.Done {
 		b.exec(b.q.erase, r.seq)
 	}
-	if o.Answer != nil && (o.State == queue.Done || o.State == queue.Quarantined) {
+	if o.Answer != nil && o.State.Ended() {
 		sealed, err := b.s.keys.SealAnswer(&r.Facts, o.Answer)
 		b.fail(err)
 		b.exec(b.q.answer, r.seq, sealed)
