@@ -17,6 +17,7 @@ func (g *Gateway) Admin() http.Handler {
 	mux.HandleFunc("GET /_heed/waiting", g.showWaiting)
 	mux.HandleFunc("GET /_heed/gates", g.showGates)
 	mux.HandleFunc("GET /_heed/endpoints", g.showEndpoints)
+	g.adminCalls(mux)
 	mux.HandleFunc("GET /metrics", g.showMetrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", g.showReady)

@@ -94,14 +94,20 @@ type Gateway struct {
 	calls   atomic.Int64 // in flight
 	ready   atomic.Bool
 	buffers sync.Pool // of *[bufferSize]byte
+	floor   []byte    // see heapFloor
 }
 
 // bufferSize is what is moved of a body at once.
 const bufferSize = 32 << 10
 
+// heapFloor is memory that is held and never touched: it costs an address range
+// and nothing else, and counts as live. Without it a gateway, which holds some
+// 3 MiB, collects garbage after every 4 MiB, some 300 calls; with it after 12.
+const heapFloor = 8 << 20
+
 // New returns a Gateway that serves s.
 func New(s Settings) *Gateway {
-	g := &Gateway{}
+	g := &Gateway{floor: make([]byte, heapFloor)}
 	g.buffers.New = func() any { return new([bufferSize]byte) }
 	g.current.Store(newTable(s))
 	return g

@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/admit"
+	"github.com/heedproject/heed/call"
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/internal/queue"
 	"github.com/heedproject/heed/policy"
@@ -30,6 +32,9 @@ func (e *ended) outcome(now time.Time, c *queue.Call) queue.Outcome {
 	o := queue.Outcome{Reason: string(e.reason), Attempts: e.trail, Delay: e.rep.Ladder.Delay}
 	for _, a := range e.trail {
 		o.Waited += a.Waited
+	}
+	if n := len(e.trail); n > 0 {
+		e.trail[n-1].Climbed = climbed(e.rep.Ladder)
 	}
 	if len(e.trail) > 0 || e.class != classify.Unknown {
 		o.Class = e.class.String()
@@ -58,8 +63,24 @@ func (e *ended) outcome(now time.Time, c *queue.Call) queue.Outcome {
 	default:
 		o.State, o.Answer = queue.Dead, e.answer
 	}
+	if o.State == queue.Dead && e.odd() { // it was answered, time and again, with what is no answer
+		o.State = queue.Quarantined
+	}
 	o.Note = e.note(now, c, &o)
 	return o
+}
+
+// odd tells that the last answer was not what it claimed to be.
+func (e *ended) odd() bool {
+	return e.class == classify.Invalid || e.class == classify.Truncated || e.class == classify.Stale
+}
+
+func climbed(l call.Ladder) json.RawMessage {
+	text, err := json.Marshal(l)
+	if err != nil { // numbers and flags only
+		return nil
+	}
+	return text
 }
 
 const (

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -123,8 +124,11 @@ func (s *sending) send(req *http.Request) *ended {
 
 // ladderOf is how far the call had come.
 func ladderOf(f *queue.Facts) call.Ladder {
-	l := f.Ladder
-	return call.Ladder{Attempts: l.Attempts, Retries: l.Attempts, Delay: l.Delay}
+	var l call.Ladder
+	if n := len(f.Trail); n > 0 && json.Unmarshal(f.Trail[n-1].Climbed, &l) == nil && l.Attempts == f.Ladder.Attempts {
+		return l
+	}
+	return call.Ladder{Attempts: f.Ladder.Attempts, Retries: f.Ladder.Attempts, Delay: f.Ladder.Delay}
 }
 
 // note keeps the attempts for the status of the call.

@@ -1,0 +1,430 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heedproject/heed/internal/queue"
+	"github.com/heedproject/heed/mask"
+)
+
+// The admin port on calls:
+//
+//	GET   /_heed/calls?state=dead,unknown&endpoint=…     a page: {"calls": […], "next": cursor}
+//	GET   /_heed/calls/{id}                              one call, masked
+//	POST  /_heed/calls/{id}/reveal  {"why"}              as it is; the audit log is told
+//	PATCH /_heed/calls/{id}         part of an envelope  a new revision
+//	POST  /_heed/calls/{id}/replay  {"at", "expires"}
+//	POST  /_heed/calls/{id}/cancel
+//	POST  /_heed/calls/replay       {"filter", "rate", "expires", "dry_run"}
+//	POST  /_heed/calls/cancel       {"filter", "dry_run"}
+//	POST  /_heed/calls/purge        {"filter", "dry_run"}
+//	POST  /_heed/calls/export       {"filter", "why"}    envelopes, one a line; the audit log is told
+//	POST  /_heed/calls/import       envelopes, one a line
+//	GET   /_heed/queue                                   counts, and the gates of the quota keys
+//
+// A filter has the members states, endpoint, gate, tenant, correlation_id,
+// reason, class, created_from, created_before, kept_before and ids. An empty
+// one selects every call that the action is for.
+func (g *Gateway) adminCalls(mux *http.ServeMux) {
+	for pattern, do := range map[string]func(*desk) error{
+		"GET /_heed/calls":              (*desk).list,
+		"GET /_heed/calls/{id}":         (*desk).show,
+		"POST /_heed/calls/{id}/reveal": (*desk).reveal,
+		"PATCH /_heed/calls/{id}":       (*desk).edit,
+		"POST /_heed/calls/{id}/replay": (*desk).replayOne,
+		"POST /_heed/calls/{id}/cancel": (*desk).cancelOne,
+		"POST /_heed/calls/replay":      (*desk).replayMany,
+		"POST /_heed/calls/cancel":      (*desk).cancelMany,
+		"POST /_heed/calls/purge":       (*desk).purge,
+		"POST /_heed/calls/export":      (*desk).export,
+		"POST /_heed/calls/import":      (*desk).importAll,
+		"GET /_heed/queue":              (*desk).queue,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { g.atDesk(w, r, do) })
+	}
+}
+
+// desk is one request of an operator about calls.
+type desk struct {
+	*Later
+	g *Gateway
+	t *table
+	w http.ResponseWriter
+	r *http.Request
+	// begun tells that the answer is on its way.
+	begun bool
+}
+
+func (g *Gateway) atDesk(w http.ResponseWriter, r *http.Request, do func(*desk) error) {
+	t := g.current.Load()
+	if t.Later == nil {
+		no(noQueue, "").write(w, time.Now())
+		return
+	}
+	d := &desk{Later: t.Later, g: g, t: t, w: w, r: r}
+	if err := do(d); err != nil && !d.begun {
+		d.refuse(err)
+	}
+}
+
+// wrongUse is a request of an operator that cannot be carried out as it is.
+type wrongUse struct{ text string }
+
+func (e *wrongUse) Error() string { return e.text }
+
+func wrong(format string, args ...any) error { return &wrongUse{fmt.Sprintf(format, args...)} }
+
+// The problems of operators.
+var (
+	badOrder = kind{"bad-request", 400, "http_request_error", "The request cannot be read",
+		"Correct what the detail names."}
+	wrongState = kind{"call-state", 409, "http_request_denied", "The state of the call does not allow it",
+		"Look at the call first: what runs ends by itself, and what is done is not sent again."}
+	sealedOff = kind{"call-sealed", 500, "proxy_internal_error", "The record of the call cannot be unsealed",
+		"Put the key with which it was sealed back into queue.keys."}
+	noSuchEndpoint = kind{"unknown-endpoint", 404, "http_request_denied", "There is no such endpoint",
+		"GET /_heed/endpoints lists them."}
+)
+
+func (d *desk) refuse(err error) {
+	var r *refusal
+	switch _, use := errors.AsType[*wrongUse](err); {
+	case use:
+		r = no2(badOrder, err)
+	case errors.Is(err, queue.ErrState):
+		r = no2(wrongState, err)
+	case errors.Is(err, queue.ErrKey):
+		r = no2(sealedOff, err)
+	case errors.Is(err, queue.ErrErased):
+		r = no2(notKept, err)
+	case errors.Is(err, queue.ErrInvalid):
+		r = no2(badOrder, err)
+	default:
+		r = storeRefusal(err)
+	}
+	r.write(d.w, time.Now())
+}
+
+// tellAudit writes down that somebody looked at what is masked otherwise, or
+// changed something.
+func (d *desk) tellAudit(action string, attrs ...slog.Attr) {
+	if d.t.Log == nil {
+		return
+	}
+	all := append([]slog.Attr{slog.String("kind", "audit"), slog.String("action", action), slog.String("from", d.r.RemoteAddr)}, attrs...)
+	d.t.Log.LogAttrs(context.Background(), slog.LevelInfo, "operator acted", all...)
+}
+
+// shownCall is a call as operators are told of it.
+type shownCall struct {
+	standing
+	Tenant   string      `json:"tenant,omitempty"`
+	Gate     string      `json:"gate"`
+	Revision int         `json:"revision"`
+	Size     int         `json:"size"`
+	Repeats  bool        `json:"repeatable"`
+	Note     *queue.Note `json:"note,omitempty"`
+}
+
+func shown(f *queue.Facts, now time.Time) shownCall {
+	return shownCall{standingOf(f, now), f.Tenant, f.Gate, f.Revision, f.Size, f.Repeatable, f.Note}
+}
+
+// listed is a page.
+type listed struct {
+	Calls []shownCall `json:"calls"`
+	Next  string      `json:"next,omitempty"`
+}
+
+func (d *desk) list() error {
+	f, err := filterOf(d.r.URL.Query())
+	if err != nil {
+		return err
+	}
+	page, err := d.Store.List(d.r.Context(), f)
+	if err != nil {
+		return err
+	}
+	out, now := listed{Calls: make([]shownCall, len(page.Calls)), Next: page.Next}, time.Now()
+	for i := range page.Calls {
+		out.Calls[i] = shown(&page.Calls[i], now)
+	}
+	reply(d.w, out)
+	return nil
+}
+
+// maxPage is the most that one page has.
+const maxPage = 1000
+
+// filterOf reads a filter out of the query.
+func filterOf(q url.Values) (queue.Filter, error) {
+	var f queue.Filter
+	var err error
+	for name, values := range q {
+		v := strings.Join(values, ",")
+		switch name {
+		case "state":
+			if f.States, err = statesOf(strings.Split(v, ",")); err != nil {
+				return f, err
+			}
+		case "endpoint":
+			f.Endpoint = v
+		case "gate":
+			f.Gate = v
+		case "tenant":
+			f.Tenant = v
+		case "correlation_id":
+			f.CorrelationID = v
+		case "reason":
+			f.Reason = v
+		case "class":
+			f.Class = v
+		case "from":
+			f.CreatedFrom, err = instantOf(name, v)
+		case "before":
+			f.CreatedBefore, err = instantOf(name, v)
+		case "kept_before":
+			f.KeptBefore, err = instantOf(name, v)
+		case "after":
+			f.After = v
+		case "limit":
+			if f.Limit, err = strconv.Atoi(v); err != nil || f.Limit < 1 || f.Limit > maxPage {
+				return f, wrong("limit is a number from 1 to %d", maxPage)
+			}
+		default:
+			return f, wrong("the parameter %.40q is not known", name)
+		}
+		if err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+func instantOf(name, v string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, v)
+	if err != nil {
+		return t, wrong("%s is a time such as 2026-07-15T02:14:00Z", name)
+	}
+	return t, nil
+}
+
+// statesOf reads states. A call that waits is queued.
+func statesOf(words []string) ([]queue.State, error) {
+	var states []queue.State
+	for _, w := range words {
+		if w == "waiting" {
+			w = "queued"
+		}
+		var s queue.State
+		if err := s.UnmarshalText([]byte(w)); err != nil {
+			return nil, wrong("%v", err)
+		}
+		states = append(states, s)
+	}
+	return states, nil
+}
+
+// masked is what is shown of a request or an answer.
+type masked struct {
+	Status int         `json:"status,omitempty"`
+	Header http.Header `json:"headers,omitempty"`
+	Size   int         `json:"size"`
+	Key    string      `json:"idempotency_key,omitempty"` // a fingerprint
+	Calls  string      `json:"callback,omitempty"`        // its host
+}
+
+// opened is one call in full.
+type opened struct {
+	shownCall
+	Request *masked `json:"request,omitempty"` // none: it is erased
+	Answer  *masked `json:"answer,omitempty"`
+}
+
+func (d *desk) show() error {
+	id := d.r.PathValue("id")
+	f, err := d.Store.Get(d.r.Context(), id)
+	if err != nil {
+		return err
+	}
+	out := opened{shownCall: shown(&f, time.Now())}
+	c, err := d.Store.Reveal(d.r.Context(), id)
+	switch {
+	case err == nil:
+		out.Request = &masked{Header: mask.Header(c.Header), Size: len(c.Body), Key: mask.Fingerprint(c.Key)}
+		if u, err := url.Parse(c.Callback); err == nil {
+			out.Request.Calls = u.Host
+		}
+	case !errors.Is(err, queue.ErrErased):
+		return err
+	}
+	a, err := d.Store.Answer(d.r.Context(), id)
+	switch {
+	case err == nil:
+		out.Answer = &masked{Status: a.Status, Header: mask.Header(a.Header), Size: len(a.Body)}
+	case !errors.Is(err, queue.ErrErased):
+		return err
+	}
+	reply(d.w, out)
+	return nil
+}
+
+// because is why somebody wants to see what is masked.
+type because struct {
+	Why string `json:"why"`
+}
+
+// revealed is a call with what is masked otherwise.
+type revealed struct {
+	Envelope  *queue.Envelope  `json:"envelope,omitempty"` // none: it is erased
+	Revisions []queue.Envelope `json:"revisions,omitempty"`
+	Answer    *revealedAnswer  `json:"answer,omitempty"`
+}
+
+type revealedAnswer struct {
+	Status int         `json:"status"`
+	Header http.Header `json:"headers"`
+	Body   []byte      `json:"body"`
+}
+
+func (d *desk) reveal() error {
+	var why because
+	if err := d.read(&why); err != nil {
+		return err
+	}
+	if strings.TrimSpace(why.Why) == "" {
+		return wrong("say why: the audit log keeps it")
+	}
+	id, ctx := d.r.PathValue("id"), d.r.Context()
+	var out revealed
+	c, err := d.Store.Reveal(ctx, id)
+	if err == nil {
+		e := c.Envelope()
+		out.Envelope = &e
+	} else if !errors.Is(err, queue.ErrErased) {
+		return err
+	}
+	older, err := d.Store.Revisions(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, r := range older {
+		e := (&queue.Call{Facts: c.Facts, Request: r}).Envelope()
+		out.Revisions = append(out.Revisions, e)
+	}
+	a, err := d.Store.Answer(ctx, id)
+	if err == nil {
+		out.Answer = &revealedAnswer{a.Status, a.Header, a.Body}
+	} else if !errors.Is(err, queue.ErrErased) {
+		return err
+	}
+	d.tellAudit("reveal", slog.String("call_id", id), slog.String("why", clip(why.Why)))
+	reply(d.w, out)
+	return nil
+}
+
+// clip bounds what somebody wrote for the log.
+func clip(s string) string { return s[:min(len(s), 200)] }
+
+// maxOrder bounds what an operator sends, but for envelopes.
+const maxOrder = 1 << 20
+
+// read reads a JSON object strictly; an empty body is an empty object.
+func (d *desk) read(v any) error {
+	body, err := io.ReadAll(io.LimitReader(d.r.Body, d.Body/3*4+maxOrder))
+	if err != nil {
+		return wrong("the body could not be read")
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+			return wrong("the member %.40s is not known here", name)
+		}
+		return wrong("the body is not the JSON object that is wanted here")
+	}
+	return nil
+}
+
+// change is what of a call is edited; nil stays as it is.
+type change struct {
+	Path     *string      `json:"path"`
+	Header   *http.Header `json:"headers"`
+	Body     *[]byte      `json:"body"`
+	Key      *string      `json:"idempotency_key"`
+	Callback *string      `json:"callback"`
+}
+
+func (d *desk) edit() error {
+	var ch change
+	if err := d.read(&ch); err != nil {
+		return err
+	}
+	id := d.r.PathValue("id")
+	c, err := d.Store.Reveal(d.r.Context(), id)
+	if err != nil {
+		return err
+	}
+	r := c.Request
+	set(&r.Path, ch.Path)
+	set(&r.Header, ch.Header)
+	set(&r.Body, ch.Body)
+	set(&r.Key, ch.Key)
+	set(&r.Callback, ch.Callback)
+	if err := d.fits(&c.Facts, &r); err != nil {
+		return err
+	}
+	if err := d.Store.Edit(d.r.Context(), time.Now(), id, r); err != nil {
+		return err
+	}
+	d.tellAudit("edit", slog.String("call_id", id))
+	return d.show()
+}
+
+func set[T any](to *T, v *T) {
+	if v != nil {
+		*to = *v
+	}
+}
+
+// fits tells whether an edited call could be sent.
+func (d *desk) fits(f *queue.Facts, r *queue.Request) error {
+	for k, lines := range r.Header {
+		if !validField(k, lines) {
+			return wrong("the header %.40q cannot be sent", k)
+		}
+	}
+	if r.Callback != "" {
+		if _, err := d.Callbacks.allowed(r.Callback); err != nil {
+			return wrong("callback: %v", err)
+		}
+	}
+	if int64(len(r.Body)) > d.Body {
+		return wrong("the body is larger than queue.max.body")
+	}
+	rt := d.t.routes[f.Endpoint]
+	if rt == nil {
+		return nil
+	}
+	path, query, _ := strings.Cut(r.Path, "?")
+	if u, bad := rt.target(path, query); bad != "" {
+		return wrong("path: %s", bad)
+	} else if p := rt.Transport.Policy.WithDefaults(); !p.Permits(f.Method, u.Path) {
+		return wrong("the allow list of the endpoint does not have this method and path")
+	}
+	return nil
+}

@@ -1,0 +1,458 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heedproject/heed/internal/queue"
+	"github.com/heedproject/heed/mask"
+)
+
+// chosen is the filter of an order.
+type chosen struct {
+	States        []string  `json:"states"`
+	Endpoint      string    `json:"endpoint"`
+	Gate          string    `json:"gate"`
+	Tenant        string    `json:"tenant"`
+	CorrelationID string    `json:"correlation_id"`
+	Reason        string    `json:"reason"`
+	Class         string    `json:"class"`
+	CreatedFrom   time.Time `json:"created_from"`
+	CreatedBefore time.Time `json:"created_before"`
+	KeptBefore    time.Time `json:"kept_before"`
+	IDs           []string  `json:"ids"`
+}
+
+func (c *chosen) filter() (queue.Filter, error) {
+	states, err := statesOf(c.States)
+	return queue.Filter{
+		States: states, Endpoint: c.Endpoint, Gate: c.Gate, Tenant: c.Tenant, CorrelationID: c.CorrelationID, Reason: c.Reason,
+		Class: c.Class, CreatedFrom: c.CreatedFrom, CreatedBefore: c.CreatedBefore, KeptBefore: c.KeptBefore, Limit: maxPage,
+	}, err
+}
+
+// order is what an operator wants done with many calls.
+type order struct {
+	Filter  chosen    `json:"filter"`
+	Rate    string    `json:"rate"` // such as 10/s; empty: at once
+	Expires time.Time `json:"expires"`
+	DryRun  bool      `json:"dry_run"`
+	Why     string    `json:"why"`
+}
+
+// done is what came of it. Calls lists the first of them.
+type done struct {
+	DryRun bool       `json:"dry_run,omitempty"`
+	Count  int        `json:"count"`
+	Calls  []doneCall `json:"calls"`
+}
+
+type doneCall struct {
+	ID    string    `json:"id"`
+	State string    `json:"state"`
+	At    time.Time `json:"at,omitzero"`
+}
+
+// maxTold is how many calls an answer names.
+const maxTold = 1000
+
+func (d *done) add(f *queue.Facts, at time.Time) {
+	d.Count++
+	if len(d.Calls) < maxTold {
+		d.Calls = append(d.Calls, doneCall{f.ID, f.State.String(), utc(at)})
+	}
+}
+
+// each calls do for the calls that the order selects among those in states.
+func (d *desk) each(c *chosen, states []queue.State, do func(*queue.Facts) error) error {
+	f, err := c.filter()
+	if err != nil {
+		return err
+	}
+	if len(f.States) == 0 {
+		f.States = states
+	}
+	for _, id := range c.IDs {
+		facts, err := d.Store.Get(d.r.Context(), id)
+		if err == nil {
+			err = do(&facts)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(c.IDs) > 0 {
+		return nil
+	}
+	for {
+		page, err := d.Store.List(d.r.Context(), f)
+		if err != nil {
+			return err
+		}
+		for i := range page.Calls {
+			if err := do(&page.Calls[i]); err != nil {
+				return err
+			}
+		}
+		if f.After = page.Next; f.After == "" {
+			return nil
+		}
+	}
+}
+
+// again is when one call is sent again.
+type again struct {
+	At      time.Time `json:"at"`
+	Expires time.Time `json:"expires"`
+}
+
+func (d *desk) replayOne() error {
+	var a again
+	if err := d.read(&a); err != nil {
+		return err
+	}
+	id, now := d.r.PathValue("id"), time.Now()
+	if err := d.Store.Replay(d.r.Context(), now, queue.Replay{ID: id, At: a.At, Expires: a.Expires}); err != nil {
+		return err
+	}
+	d.Wake()
+	d.tellAudit("replay", slog.String("call_id", id))
+	return d.show()
+}
+
+func (d *desk) replayMany() error {
+	var o order
+	if err := d.read(&o); err != nil {
+		return err
+	}
+	every, err := interval(o.Rate)
+	if err != nil {
+		return err
+	}
+	out, now := done{DryRun: o.DryRun, Calls: []doneCall{}}, time.Now()
+	tell := func(f queue.Facts, at time.Time) { out.add(&f, at) }
+	if len(o.Filter.IDs) > 0 {
+		return d.did("replay", &o, &out, d.replayNamed(&o, every, tell))
+	}
+	f, err := o.Filter.filter()
+	if err != nil {
+		return err
+	}
+	_, err = queue.ReplayMany(d.r.Context(), d.Store, now, queue.Bulk{Filter: f, Every: every, Expires: o.Expires, Dry: o.DryRun, Tell: tell})
+	return d.did("replay", &o, &out, err)
+}
+
+// replayNamed replays the calls whose ids were given.
+func (d *desk) replayNamed(o *order, every time.Duration, tell func(queue.Facts, time.Time)) error {
+	now, at := time.Now(), time.Now()
+	return d.each(&o.Filter, nil, func(f *queue.Facts) error {
+		if !f.State.Broken() && f.State != queue.Cancelled {
+			return nil
+		}
+		if !o.DryRun {
+			if err := d.Store.Replay(d.r.Context(), now, queue.Replay{ID: f.ID, At: at, Expires: o.Expires}); err != nil {
+				return err
+			}
+		}
+		tell(*f, at)
+		at = at.Add(every)
+		return nil
+	})
+}
+
+// interval is the time between two calls at a rate such as 10/s.
+func interval(rate string) (time.Duration, error) {
+	if rate == "" {
+		return 0, nil
+	}
+	n, unit, _ := strings.Cut(rate, "/")
+	spans := map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+	per, err := strconv.ParseFloat(n, 64)
+	span, known := spans[unit]
+	if err != nil || !known || !(per > 0) || per > 1e6 {
+		return 0, wrong("rate is calls per time, such as 10/s or 100/min")
+	}
+	return time.Duration(float64(span) / per), nil
+}
+
+func (d *desk) cancelOne() error {
+	id := d.r.PathValue("id")
+	if err := d.Store.Cancel(d.r.Context(), time.Now(), id); err != nil {
+		return err
+	}
+	d.Bell.Settled([]queue.Settlement{{ID: id}})
+	d.tellAudit("cancel", slog.String("call_id", id))
+	return d.show()
+}
+
+func (d *desk) cancelMany() error {
+	var o order
+	if err := d.read(&o); err != nil {
+		return err
+	}
+	out := done{DryRun: o.DryRun, Calls: []doneCall{}}
+	err := d.each(&o.Filter, []queue.State{queue.Queued}, func(f *queue.Facts) error {
+		if !o.DryRun {
+			err := d.Store.Cancel(d.r.Context(), time.Now(), f.ID)
+			if errors.Is(err, queue.ErrState) || errors.Is(err, queue.ErrNotFound) {
+				return nil // it runs, or has ended
+			}
+			if err != nil {
+				return err
+			}
+			d.Bell.Settled([]queue.Settlement{{ID: f.ID}})
+		}
+		out.add(f, time.Time{})
+		return nil
+	})
+	return d.did("cancel", &o, &out, err)
+}
+
+func (d *desk) purge() error {
+	var o order
+	if err := d.read(&o); err != nil {
+		return err
+	}
+	out := done{DryRun: o.DryRun, Calls: []doneCall{}}
+	var ids []string
+	ended := []queue.State{queue.Done, queue.Dead, queue.Quarantined, queue.Unknown, queue.Cancelled}
+	err := d.each(&o.Filter, ended, func(f *queue.Facts) error {
+		if f.State.Ended() {
+			ids = append(ids, f.ID)
+			out.add(f, time.Time{})
+		}
+		return nil
+	})
+	for err == nil && !o.DryRun && len(ids) > 0 {
+		n := min(len(ids), maxPage)
+		_, err = d.Store.Purge(d.r.Context(), ids[:n])
+		ids = ids[n:]
+	}
+	return d.did("purge", &o, &out, err)
+}
+
+// did tells what came of an order.
+func (d *desk) did(action string, o *order, out *done, err error) error {
+	if !o.DryRun && out.Count > 0 {
+		d.Wake()
+		d.tellAudit(action, slog.Int("calls", out.Count), slog.String("why", clip(o.Why)))
+	}
+	if err != nil {
+		return err
+	}
+	reply(d.w, out)
+	return nil
+}
+
+// export writes envelopes, one a line. A call whose request is erased has none.
+func (d *desk) export() error {
+	var o order
+	if err := d.read(&o); err != nil {
+		return err
+	}
+	if strings.TrimSpace(o.Why) == "" {
+		return wrong("say why: the audit log keeps it")
+	}
+	enc := json.NewEncoder(d.w)
+	n := 0
+	err := d.each(&o.Filter, []queue.State{queue.Queued, queue.Dead, queue.Quarantined, queue.Unknown}, func(f *queue.Facts) error {
+		c, err := d.Store.Reveal(d.r.Context(), f.ID)
+		if errors.Is(err, queue.ErrErased) || errors.Is(err, queue.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		d.begin("application/x-ndjson")
+		n++
+		return enc.Encode(c.Envelope())
+	})
+	d.tellAudit("export", slog.Int("calls", n), slog.String("why", clip(o.Why)))
+	if err != nil && d.begun {
+		panic(http.ErrAbortHandler) // half an export must not look like a whole one
+	}
+	if err == nil {
+		d.begin("application/x-ndjson")
+	}
+	return err
+}
+
+func (d *desk) begin(media string) {
+	if d.begun {
+		return
+	}
+	d.begun = true
+	d.w.Header().Set("Content-Type", media)
+	d.w.Header().Set("Cache-Control", "no-store")
+	d.w.WriteHeader(http.StatusOK)
+}
+
+// imported is what came of an import.
+type imported struct {
+	Accepted   int         `json:"accepted"`
+	Duplicates int         `json:"duplicates"`
+	Refused    []badImport `json:"refused"`
+}
+
+type badImport struct {
+	Line int    `json:"line"`
+	Why  string `json:"why"`
+}
+
+// importAll takes envelopes in, one a line. Each is taken or refused by itself.
+func (d *desk) importAll() error {
+	out := imported{Refused: []badImport{}}
+	lines := bufio.NewReaderSize(d.r.Body, 64<<10)
+	for n := 1; ; n++ {
+		line, err := readLine(lines, d.Body/3*4+maxOrder)
+		if len(bytes.TrimSpace(line)) > 0 {
+			if stop := d.take1(n, line, &out); stop != nil {
+				return stop
+			}
+		}
+		switch {
+		case err == io.EOF:
+			d.tellAudit("import", slog.Int("calls", out.Accepted))
+			d.Wake()
+			reply(d.w, out)
+			return nil
+		case err != nil:
+			return wrong("line %d: %v", n, err)
+		}
+	}
+}
+
+// readLine reads a line of at most limit bytes.
+func readLine(r *bufio.Reader, limit int64) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if line = append(line, part...); int64(len(line)) > limit {
+			return nil, errors.New("it is longer than queue.max.body allows")
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// take1 takes one envelope in. An error ends the import: the store fails.
+func (d *desk) take1(n int, line []byte, out *imported) error {
+	e, err := queue.ParseEnvelope(line)
+	if err != nil {
+		out.Refused = append(out.Refused, badImport{n, mask.Error(err)})
+		return nil
+	}
+	c, why := d.callOf(&e)
+	if why != "" {
+		out.Refused = append(out.Refused, badImport{n, why})
+		return nil
+	}
+	receipts, err := d.Store.Enqueue(d.r.Context(), time.Now(), []queue.Call{c})
+	if err != nil {
+		return err
+	}
+	switch receipts[0].Admission {
+	case queue.New:
+		out.Accepted++
+	case queue.Duplicate:
+		out.Duplicates++
+	default:
+		out.Refused = append(out.Refused, badImport{n, "the queue says: " + receipts[0].Admission.String()})
+	}
+	return nil
+}
+
+// callOf makes the call that an envelope describes, by the rules that hold for
+// requests.
+func (d *desk) callOf(e *queue.Envelope) (queue.Call, string) {
+	r, err := requestOf(e, d.r)
+	if err != nil {
+		return queue.Call{}, err.Error()
+	}
+	x := exchange{g: d.g, table: d.t, r: r, route: d.t.routes[e.Endpoint]}
+	if x.route == nil {
+		return queue.Call{}, "there is no endpoint " + strconv.Quote(clip(e.Endpoint))
+	}
+	var bad *badHeader
+	if x.asked, bad = x.route.readOptions(r.Header); bad != nil {
+		return queue.Call{}, bad.name + " must be " + bad.want
+	}
+	u, wrong := x.mapped()
+	if wrong != "" {
+		return queue.Call{}, wrong
+	}
+	c, no := x.queued(u, e.Body)
+	if no != nil {
+		return queue.Call{}, no.Title
+	}
+	c.ID, c.Tenant = e.ID, e.Tenant
+	if !e.Expires.IsZero() {
+		c.Expires = e.Expires
+	}
+	return c, ""
+}
+
+// shownQueue is the queue as a whole.
+type shownQueue struct {
+	Depth  int          `json:"depth"` // queued or running
+	Oldest time.Time    `json:"oldest_due,omitzero"`
+	Groups []shownCount `json:"counts"`
+	Gates  []shownGate  `json:"gates"`
+}
+
+type shownCount struct {
+	Endpoint string `json:"endpoint"`
+	State    string `json:"state"`
+	Reason   string `json:"reason,omitempty"`
+	Calls    int    `json:"calls"`
+}
+
+type shownGate struct {
+	Endpoint string    `json:"endpoint"`
+	Gate     string    `json:"gate"`
+	Closed   time.Time `json:"closed_until,omitzero"`
+	Source   string    `json:"source,omitempty"`
+	Paused   bool      `json:"paused,omitempty"`
+	Limit    int       `json:"limit,omitempty"`
+	Queued   int       `json:"queued"`
+	Running  int       `json:"running"`
+	Due      time.Time `json:"due_since,omitzero"`
+}
+
+func (d *desk) queue() error {
+	counts, err := d.Store.Counts(d.r.Context())
+	if err != nil {
+		return err
+	}
+	gates, err := d.Store.Gates(d.r.Context())
+	if err != nil {
+		return err
+	}
+	out, now := shownQueue{Groups: []shownCount{}, Gates: []shownGate{}}, time.Now()
+	for _, c := range counts {
+		out.Groups = append(out.Groups, shownCount{c.Endpoint, c.State.String(), c.Reason, c.N})
+		if !c.State.Ended() {
+			out.Depth += c.N
+		}
+	}
+	for _, g := range gates {
+		s := shownGate{g.Endpoint, g.Key, utc(g.Closed), g.Source, g.Paused, g.Limit, g.Queued, g.Running, utc(g.Due)}
+		if !g.Closed.After(now) {
+			s.Closed, s.Source = time.Time{}, ""
+		}
+		if out.Gates = append(out.Gates, s); !g.Due.IsZero() && (out.Oldest.IsZero() || g.Due.Before(out.Oldest)) {
+			out.Oldest = utc(g.Due)
+		}
+	}
+	reply(d.w, out)
+	return nil
+}
