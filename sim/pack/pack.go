@@ -6,12 +6,14 @@ import (
 
 	"github.com/heedproject/heed/sim"
 	"github.com/heedproject/heed/sim/pack/generic"
+	"github.com/heedproject/heed/sim/pack/kalshi"
 	"github.com/heedproject/heed/sim/pack/stripe"
 )
 
 // table lists the packs. A new one is added here and nowhere else.
 var table = []func() sim.Pack{
 	generic.Pack,
+	kalshi.Pack,
 	stripe.Pack,
 }
 

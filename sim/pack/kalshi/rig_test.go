@@ -1,0 +1,90 @@
+package kalshi_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heedproject/heed/sim"
+	"github.com/heedproject/heed/sim/pack/kalshi"
+)
+
+// rig is a Kalshi on loopback whose clock stands still.
+type rig struct {
+	t   *testing.T
+	api *sim.API
+	url string
+}
+
+func open(t *testing.T, w sim.World) *rig {
+	t.Helper()
+	w.Packs, w.Clock.Stepped = []sim.Pack{kalshi.Pack()}, true
+	a, err := sim.New(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(a)
+	t.Cleanup(s.Close)
+	return &rig{t, a, s.URL}
+}
+
+// reply is an answer that was read to its end.
+type reply struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+func (r *rig) send(method, path, body string, header ...string) reply {
+	r.t.Helper()
+	q, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, f := range header {
+		name, value, _ := strings.Cut(f, ": ")
+		q.Header.Set(name, value)
+	}
+	w, err := http.DefaultClient.Do(q)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer w.Body.Close()
+	text, err := io.ReadAll(w.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return reply{w.StatusCode, w.Header, string(text)}
+}
+
+// signed sends with the three header fields, in a form that is accepted as
+// long as no public key is known.
+func (r *rig) signed(method, path, body string) reply {
+	r.t.Helper()
+	return r.send(method, path, body, "KALSHI-ACCESS-KEY: key-1", "KALSHI-ACCESS-SIGNATURE: c2ln", "KALSHI-ACCESS-TIMESTAMP: "+r.stamp())
+}
+
+// stamp is the time of the simulator in milliseconds.
+func (r *rig) stamp() string { return strconv.FormatInt(r.api.Case("").Now().UnixMilli(), 10) }
+
+func (r *rig) advance(d time.Duration) { r.api.Case("").Advance(d) }
+
+func (w reply) into(t *testing.T, v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(w.Body), v); err != nil {
+		t.Fatalf("%d %s: %v", w.Status, w.Body, err)
+	}
+}
+
+// told is the status and the code of an error.
+func (w reply) told(t *testing.T) string {
+	t.Helper()
+	var body struct{ Error struct{ Code string } }
+	w.into(t, &body)
+	return strconv.Itoa(w.Status) + " " + body.Error.Code
+}
