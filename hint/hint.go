@@ -76,6 +76,17 @@ const (
 	Skewed                       // the server's clock is more than a minute from ours
 )
 
+// Words are the flags in words, such as malformed.
+func (f Flags) Words() []string {
+	var all []string
+	for i, word := range [...]string{"malformed", "lenient", "read as a unix time", "in the past", "saturated", "repeated", "skewed clock"} {
+		if f&(1<<i) != 0 {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
 // Hint is what one answer said. The zero Hint says nothing.
 type Hint struct {
 	// Wait is how long not to send, from the receipt of the answer. HasWait

@@ -109,12 +109,12 @@ func (f *facts) add(i int, k Known) {
 	f.all = append(f.all, k)
 }
 
-// known lists the facts, in the order in which they matter.
-func (d *document) known() []Known {
+// known lists the facts of the document n, in the order in which they matter.
+func (d *document) known(n *sheet.Node) []Known {
 	f := facts{from: d.name}
 	for i := range d.terms.Rules {
 		r := &d.terms.Rules[i]
-		f.add(i, Known{Block: "rules", About: r.ID, Says: says(r.told(), "id"), Used: true, Fact: r.Fact})
+		f.add(i, Known{Block: "rules", About: r.ID, Says: r.says(), Used: true, Fact: r.Fact})
 	}
 	for i := range d.terms.Overrides {
 		o := &d.terms.Overrides[i]
@@ -124,6 +124,7 @@ func (d *document) known() []Known {
 		h := &d.terms.Hints[i]
 		f.add(i, Known{Block: "hints.sources", About: h.Header, Says: says(h.told(), "header", "observe_only"), Used: !h.ObserveOnly, Fact: h.Fact})
 	}
+	f.all = append(f.all, d.blocks(n)...)
 	for i := range d.fixups {
 		x := &d.fixups[i]
 		f.add(i, Known{Block: "fixups", About: about(x.Header, "query"), Says: says(x.table(), "header"), Used: x.Query != nil, Fact: x.Fact})
@@ -320,12 +321,15 @@ func (c *checker) room(p policy.Problem) {
 
 // sourced reports facts that do not say where they are known from.
 func (c *checker) sourced(n *sheet.Node) {
-	for _, k := range slices.Concat(c.own, c.d.blocks(n)) {
+	for _, k := range c.own {
 		if k.Origin == "" {
 			c.bad(k.path+".source", "name the page or the code", "the fact has no source")
 		}
 		if k.Grade == "" {
 			c.bad(k.path+".grade", "use one of documented, seen, reported, general, unverified", "the fact has no grade")
 		}
+	}
+	if n.Get("query") != nil {
+		c.bad("query", "write fixups: [{query: …, source: …, grade: …}]", "the fact has no source and no grade")
 	}
 }

@@ -25,6 +25,12 @@ type Exchange struct {
 	Response Response
 	Failure  classify.Failure // of an attempt without an answer; Response is zero then
 	Expect   Expect
+	// At is when it takes place, if the answer has no Date. Zero: at noon of
+	// 2026-11-30 (UTC).
+	At time.Time
+	// File and Line are where it is written.
+	File string
+	Line int
 }
 
 // Request is what was asked.
@@ -114,8 +120,10 @@ type uniqueNames struct {
 func (u uniqueNames) Read(r *sheet.Reader, n *sheet.Node, path string) {
 	u.Value.Read(r, n, path)
 	seen := map[string]bool{}
-	for i, x := range *u.all {
-		if i < len(n.Items) && x.Name != "" && seen[x.Name] {
+	for i := range *u.all {
+		x := &(*u.all)[i]
+		x.File, x.Line = r.File, n.Items[i].Line
+		if x.Name != "" && seen[x.Name] {
 			r.Problem(n.Items[i].Get("name"), fmt.Sprintf("%s[%d].name", path, i), "give each exchange a name of its own", "%q names two exchanges", x.Name)
 		}
 		seen[x.Name] = true

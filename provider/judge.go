@@ -55,11 +55,22 @@ type Outcome struct {
 // Try says what x means. It takes place at the Date of its answer.
 func (j *Judge) Try(x *Exchange) Outcome {
 	in := x.seen()
-	o := Outcome{Hint: j.reader.Read(in.Header, in.Now), Peeked: j.classifier.Peek(&in)}
+	return j.try(x, &in)
+}
+
+// Explain says what x means, and rule by rule why.
+func (j *Judge) Explain(x *Exchange) (Outcome, classify.Explanation) {
+	in := x.seen()
+	o := j.try(x, &in)
+	return o, j.classifier.Explain(&in)
+}
+
+func (j *Judge) try(x *Exchange, in *classify.Exchange) Outcome {
+	o := Outcome{Hint: j.reader.Read(in.Header, in.Now), Peeked: j.classifier.Peek(in)}
 	if o.Peeked > 0 {
-		x.peek(&in, o.Peeked)
+		x.peek(in, o.Peeked)
 	}
-	o.Verdict = j.classifier.Classify(&in, &policy.Verify{Mode: policy.VerifyHead})
+	o.Verdict = j.classifier.Classify(in, &policy.Verify{Mode: policy.VerifyHead})
 	o.Ruled = slices.Contains(j.rules, o.Verdict.Rule)
 	o.Wait, o.Source = waitOf(&o)
 	return o
@@ -87,12 +98,15 @@ func (x *Exchange) seen() classify.Exchange {
 	path, _, _ := strings.Cut(x.Request.Path, "?")
 	in := classify.Exchange{
 		Method: x.Request.Method, Path: path, Failure: x.Failure, Status: x.Response.Status,
-		Header: x.Response.Header, Now: noon,
+		Header: x.Response.Header, Now: x.At,
+	}
+	if in.Now.IsZero() {
+		in.Now = noon
 	}
 	if in.Header == nil {
 		in.Header = http.Header{}
 	}
-	if date, ok := hint.ParseDate(in.Header.Get("Date"), noon); ok {
+	if date, ok := hint.ParseDate(in.Header.Get("Date"), in.Now); ok {
 		in.Now = date
 	}
 	in.SentAt = in.Now.Add(-time.Second)

@@ -131,7 +131,7 @@ func compile(name string, data []byte, builtIn bool) (Profile, []sheet.Problem) 
 			return p, r.Problems
 		}
 	}
-	c := checker{&r, &own, &base, own.known()}
+	c := checker{&r, &own, &base, own.known(node)}
 	c.twice()
 	c.references()
 	c.pace(node)
@@ -144,7 +144,7 @@ func compile(name string, data []byte, builtIn bool) (Profile, []sheet.Problem) 
 	}
 	p = Profile{Name: own.name, Title: own.title, Extends: own.extends, Hosts: own.hosts, Exchanges: own.exchanges,
 		sheets: append(slices.Clone(base.sheets), node)}
-	p.Facts = slices.Concat(c.own, own.blocks(node), base.Facts)
+	p.Facts = slices.Concat(c.own, base.Facts)
 	p.terms()
 	return p, nil
 }

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"strings"
+
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/provider/sheet"
 )
@@ -74,6 +76,17 @@ func (r *Rule) told() sheet.Block {
 		{Name: "counts", Doc: "The ban counters it counts for: told, not acted on.", Value: sheet.Texts(&r.Counts)},
 	}...)
 	return b
+}
+
+// says is the rule in one line: the conditions, an arrow, what it meant.
+func (r *Rule) says() string {
+	when, then := says(whenFields(&r.When)), says(thenFields(&r.Then))
+	rest := says(r.told(), "id", "when", "then")
+	text := when + " → " + strings.TrimPrefix(then, "class ")
+	if rest != "" {
+		text += "; " + rest
+	}
+	return text
 }
 
 func whenFields(w *classify.Match) sheet.Block {

@@ -13,12 +13,14 @@ import (
 
 // commands is the whole command line. Each command lives in a file of its own.
 type commands struct {
-	Up      upCmd      `cmd:"" help:"Start the gateway. Without a heed.yaml it serves a demo API."`
-	Call    callCmd    `cmd:"" help:"Make one call with a policy and stream the answer to stdout."`
-	Config  configCmd  `cmd:"" help:"Check a heed.yaml, show what it means, print its schema."`
-	Init    initCmd    `cmd:"" help:"Write a commented heed.yaml. Asks nothing."`
-	Waiting waitingCmd `cmd:"" help:"Show what the calls in a running gateway wait for."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Up       upCmd       `cmd:"" help:"Start the gateway. Without a heed.yaml it serves a demo API."`
+	Call     callCmd     `cmd:"" help:"Make one call with a policy and stream the answer to stdout."`
+	Config   configCmd   `cmd:"" help:"Check a heed.yaml, show what it means, print its schema."`
+	Provider providerCmd `cmd:"" help:"Tell what is known of providers: list, show, check a profile of your own, explain an answer."`
+	Sim      simCmd      `cmd:"" help:"Serve simulated providers that throttle, fail and lie as told."`
+	Init     initCmd     `cmd:"" help:"Write a commented heed.yaml. Asks nothing."`
+	Waiting  waitingCmd  `cmd:"" help:"Show what the calls in a running gateway wait for."`
+	Version  versionCmd  `cmd:"" help:"Print the version."`
 }
 
 const about = `heed makes calls to other people's HTTP APIs survive throttling, outages and lies, without making them worse.
