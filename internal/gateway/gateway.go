@@ -84,6 +84,8 @@ type Settings struct {
 	// Later keeps the calls that are answered later. nil: all callers wait. It
 	// is the same in all Settings of a Gateway.
 	Later *Later
+	// Roads lets operators renew the road of an endpoint. nil: they cannot.
+	Roads Roads
 	// Log is told of defects of the gateway itself. nil: nobody is.
 	Log *slog.Logger
 }
@@ -93,6 +95,7 @@ type Gateway struct {
 	current atomic.Pointer[table]
 	calls   atomic.Int64 // in flight
 	ready   atomic.Bool
+	holds   holds
 	buffers sync.Pool // of *[bufferSize]byte
 	floor   []byte    // see heapFloor
 }
