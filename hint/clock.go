@@ -137,7 +137,7 @@ func (c *clock) read(f Format, s string) (time.Duration, Flags, bool) {
 	case ISO8601:
 		return c.date(s, isoTime)
 	case GoDuration:
-		return goDuration(s)
+		return c.goDuration(s)
 	case ProtoDuration:
 		return protoDuration(s)
 	}
@@ -247,12 +247,13 @@ var units = []struct {
 }
 
 // goDuration reads 6m0s, 17ms, 1m26.4s; a bare number is seconds (GitHub
-// Models sends one where OpenAI sends a duration).
-func goDuration(s string) (sum time.Duration, odd Flags, ok bool) {
+// Models sends one where OpenAI sends a duration), or a Unix time where it
+// cannot be seconds.
+func (c *clock) goDuration(s string) (sum time.Duration, odd Flags, ok bool) {
 	a, rest, ok := number(s)
 	if ok && rest == "" {
-		d, sat := a.times(time.Second)
-		return d, saturatedIf(sat), true
+		d, odd := c.delta(a)
+		return d, odd, true
 	}
 	for s != "" {
 		if a, rest, ok = number(s); !ok {

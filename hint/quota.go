@@ -210,7 +210,7 @@ func (q *quota) members(c *clock, s string) {
 		}
 	}
 	if v, ok := member(s, "", windowNames); ok && q.window == 0 {
-		if d, _, ok := goDuration(v); ok {
+		if d, _, ok := c.goDuration(v); ok {
 			q.window = d
 		}
 	}
