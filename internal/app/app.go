@@ -64,6 +64,7 @@ type App struct {
 	observe *observe.Observer
 	gateway *gateway.Gateway
 	queue   *keeper // nil: calls are not answered later
+	healing recoveries
 
 	life   context.Context // of requests; Stop ends it when patience is over
 	cancel context.CancelCauseFunc
@@ -241,21 +242,28 @@ func (a *App) Reload(cfg *config.Config) error {
 	a.observe.SetTimeouts(timeouts(cfg))
 	drained := a.gateway.Swap(settings)
 	a.queue.limit(cfg)
+	a.healing.reloaded(units)
 	kept := 0
 	for name, u := range units {
 		if old[name] == u {
 			kept++
 		}
 	}
+	a.releaseAfter(drained, old, units)
+	a.observe.Logger().Info("configuration reloaded", slog.Int("endpoints", len(units)), slog.Int("unchanged", kept))
+	return nil
+}
+
+// releaseAfter closes the units of old that are not kept when the calls that
+// may use them have ended.
+func (a *App) releaseAfter(drained <-chan struct{}, old, kept map[string]*unit) {
 	a.tasks.Go(func() {
 		select {
 		case <-drained:
 		case <-a.life.Done():
 		}
-		release(old, units)
+		release(old, kept)
 	})
-	a.observe.Logger().Info("configuration reloaded", slog.Int("endpoints", len(units)), slog.Int("unchanged", kept))
-	return nil
 }
 
 // fixed says what of cfg cannot be changed without a restart.

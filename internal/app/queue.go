@@ -226,9 +226,30 @@ func (k *keeper) start(a *App) {
 		return
 	}
 	k.limit(a.cfg)
+	k.restore(a.gateway)
 	k.worker.Start(context.Background())
 	k.tasks.Go(k.sweep)
 	k.tasks.Go(k.reopen)
+}
+
+// restore holds the endpoints back that an operator had paused before the
+// process was started again.
+func (k *keeper) restore(g *gateway.Gateway) {
+	gates, err := k.store.Gates(context.Background())
+	if err != nil {
+		k.failed(err)
+		return
+	}
+	now := time.Now()
+	for _, gate := range gates {
+		h := gateway.Hold{Mode: gateway.Paused, Since: now.UTC()}
+		if !gate.Paused {
+			h.Until = gate.Closed
+		}
+		if gate.Key == "" && (gate.Paused || gate.Source == gateway.SourceOperator && gate.Closed.After(now)) {
+			g.Hold(gate.Endpoint, h)
+		}
+	}
 }
 
 // limit tells the store how many calls of an endpoint may run at once, in all
@@ -287,7 +308,7 @@ func (k *keeper) reopen() {
 	for {
 		select {
 		case name := <-k.opens:
-			if err := k.open(name); err != nil {
+			if err := k.open(name, false); err != nil {
 				k.failed(err)
 			}
 		case <-k.quit:
@@ -296,14 +317,16 @@ func (k *keeper) reopen() {
 	}
 }
 
-func (k *keeper) open(name string) error {
+// open opens the gates of an endpoint, those that an operator closed only with
+// all; but the gate of the whole endpoint is the operator's alone.
+func (k *keeper) open(name string, all bool) error {
 	ctx, now := context.Background(), time.Now()
 	gates, err := k.store.Gates(ctx)
 	if err != nil {
 		return err
 	}
 	for _, g := range gates {
-		if g.Endpoint == name && g.Closed.After(now) && g.Source != gateway.SourceOperator {
+		if g.Endpoint == name && g.Key != "" && g.Closed.After(now) && (all || g.Source != gateway.SourceOperator) {
 			err = cmp.Or(err, k.store.SetGate(ctx, now, queue.GateChange{Endpoint: g.Endpoint, Key: g.Key, Closed: &now, Source: g.Source}))
 		}
 	}

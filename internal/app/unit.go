@@ -51,7 +51,7 @@ func release(old, kept map[string]*unit) {
 func (a *App) settings(cfg *config.Config, old map[string]*unit) (gateway.Settings, map[string]*unit, error) {
 	s := gateway.Settings{
 		Version: a.opts.Version, Metrics: a.observe.Handler(), Log: a.observe.Logger(),
-		Bounds: gateway.Bounds(cfg.Bounds), Later: a.queue.later(),
+		Bounds: gateway.Bounds(cfg.Bounds), Later: a.queue.later(), Roads: a,
 	}
 	m := a.maker()
 	units := make(map[string]*unit, len(cfg.Endpoints))
@@ -99,6 +99,7 @@ func (a *App) maker() *maker {
 func (a *App) see(e heed.Event) {
 	a.observe.Observe(e)
 	a.queue.see(&e)
+	a.healing.see(&e)
 }
 
 func served(e *config.Endpoint, u *unit) gateway.Endpoint {

@@ -28,6 +28,10 @@ const callsPath = "/_heed/calls"
 // whether it has answered.
 func (x *exchange) later(u *url.URL) bool {
 	h, asked := x.handover()
+	if hold, held := x.g.Held(x.route.Name); held {
+		x.heldBack(u, hold, h, asked)
+		return true
+	}
 	if !asked {
 		if x.r.Header["Heed-Callback"] != nil {
 			x.refuse(refuse(lateCallback, ""))

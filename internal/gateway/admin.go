@@ -18,6 +18,7 @@ func (g *Gateway) Admin() http.Handler {
 	mux.HandleFunc("GET /_heed/gates", g.showGates)
 	mux.HandleFunc("GET /_heed/endpoints", g.showEndpoints)
 	g.adminCalls(mux)
+	g.adminEndpoints(mux)
 	mux.HandleFunc("GET /metrics", g.showMetrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", g.showReady)
@@ -103,16 +104,25 @@ type shownEndpoint struct {
 	URL     string `json:"url"`
 	Version string `json:"policy_version,omitempty"`
 	Waiting int    `json:"waiting"`
+	Held    Mode   `json:"held,omitempty"`
+}
+
+func (rt *route) shown() shownEndpoint {
+	return shownEndpoint{
+		Name: rt.Name, URL: rt.URL.Scheme + "://" + rt.URL.Host + rt.URL.EscapedPath(),
+		Version: rt.Transport.Policy.Version, Waiting: len(rt.Transport.Waiting()),
+	}
 }
 
 func (g *Gateway) showEndpoints(w http.ResponseWriter, _ *http.Request) {
 	t := g.current.Load()
 	list := []shownEndpoint{}
 	for _, rt := range t.routes {
-		list = append(list, shownEndpoint{
-			Name: rt.Name, URL: rt.URL.Scheme + "://" + rt.URL.Host + rt.URL.EscapedPath(),
-			Version: rt.Transport.Policy.Version, Waiting: len(rt.Transport.Waiting()),
-		})
+		e := rt.shown()
+		if h, held := g.Held(rt.Name); held {
+			e.Held = h.Mode
+		}
+		list = append(list, e)
 	}
 	slices.SortFunc(list, func(a, b shownEndpoint) int { return strings.Compare(a.Name, b.Name) })
 	reply(w, map[string]any{"version": t.Version, "calls": g.calls.Load(), "endpoints": list})

@@ -342,7 +342,11 @@ const maxOrder = 1 << 20
 
 // read reads a JSON object strictly; an empty body is an empty object.
 func (d *desk) read(v any) error {
-	body, err := io.ReadAll(io.LimitReader(d.r.Body, d.Body/3*4+maxOrder))
+	limit := int64(maxOrder)
+	if d.Later != nil {
+		limit += d.Body / 3 * 4
+	}
+	body, err := io.ReadAll(io.LimitReader(d.r.Body, limit))
 	if err != nil {
 		return wrong("the body could not be read")
 	}

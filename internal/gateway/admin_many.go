@@ -428,6 +428,14 @@ type shownGate struct {
 	Due      time.Time `json:"due_since,omitzero"`
 }
 
+func shownGateOf(g *queue.Gate, now time.Time) shownGate {
+	s := shownGate{g.Endpoint, g.Key, utc(g.Closed), g.Source, g.Paused, g.Limit, g.Queued, g.Running, utc(g.Due)}
+	if !g.Closed.After(now) {
+		s.Closed, s.Source = time.Time{}, ""
+	}
+	return s
+}
+
 func (d *desk) queue() error {
 	counts, err := d.Store.Counts(d.r.Context())
 	if err != nil {
@@ -445,11 +453,7 @@ func (d *desk) queue() error {
 		}
 	}
 	for _, g := range gates {
-		s := shownGate{g.Endpoint, g.Key, utc(g.Closed), g.Source, g.Paused, g.Limit, g.Queued, g.Running, utc(g.Due)}
-		if !g.Closed.After(now) {
-			s.Closed, s.Source = time.Time{}, ""
-		}
-		if out.Gates = append(out.Gates, s); !g.Due.IsZero() && (out.Oldest.IsZero() || g.Due.Before(out.Oldest)) {
+		if out.Gates = append(out.Gates, shownGateOf(&g, now)); !g.Due.IsZero() && (out.Oldest.IsZero() || g.Due.Before(out.Oldest)) {
 			out.Oldest = utc(g.Due)
 		}
 	}

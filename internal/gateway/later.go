@@ -114,7 +114,7 @@ var (
 
 // laterKinds are those that no call ends with.
 var laterKinds = []kind{noQueue, queueFull, diskFull, queueDown, tooLargeToKeep, keyRequired, keyReused, keyRunning, badEnvelope,
-	noCall, callRuns, callEnded, callOpen, notKept, badCallback, lateCallback, credentialLost}
+	noCall, callRuns, callEnded, callOpen, notKept, badCallback, lateCallback, credentialLost, paused, draining, recovering}
 
 // storeRefusal says what a failing store means to a caller.
 func storeRefusal(err error) *refusal {

@@ -32,6 +32,9 @@ func (g *Gateway) Send(ctx context.Context, c queue.Call) (out queue.Outcome) {
 		return t.sendCallback(ctx, &c)
 	}
 	rt := t.routes[c.Endpoint]
+	if out, held := g.holdBack(c.Endpoint); held {
+		return out
+	}
 	if rt == nil { // it may be configured again
 		return queue.Outcome{State: queue.Queued, Until: time.Now().Add(time.Minute), Scope: queue.ScopeGate,
 			Source: SourceOperator, Reason: reasonNoEndpoint}

@@ -1,0 +1,352 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/classify"
+	"github.com/heedproject/heed/internal/config"
+	"github.com/heedproject/heed/internal/gateway"
+	"github.com/heedproject/heed/mask"
+	"github.com/heedproject/heed/policy"
+)
+
+// What an endpoint must show over a window to be well again.
+const (
+	wellWindow    = time.Minute
+	wellAttempts  = 10
+	wellThrottled = 0.01 // at most this share of 429
+	wellRemaining = 0.3  // at least this share of the quota, where it is told
+)
+
+// unlimited stands for the concurrency of an endpoint that has no limit, of
+// which a recovery takes a quarter.
+const unlimited = 16
+
+// drainTime is how long a recovery waits for the calls in flight.
+const drainTime = 30 * time.Second
+
+// recoveries are the endpoints that are being brought back to normal.
+type recoveries struct {
+	any    atomic.Bool // for events, which rarely meet one
+	mu     sync.Mutex
+	m      map[string]*recovery
+	window time.Duration // 0: wellWindow
+}
+
+// recovery is one of them. What it sees is kept by the second.
+type recovery struct {
+	phase   string
+	since   time.Time // of the phase
+	unit    *unit     // with less of everything
+	policy  policy.Policy
+	problem string
+	seconds []second // of the window, oldest first
+	quota   float64  // share left, as last told
+	told    bool
+}
+
+// second is what was seen in one second.
+type second struct {
+	at                  int64
+	attempts, throttled int
+}
+
+const (
+	phaseDraining = "draining"
+	phaseSlow     = "slow"
+)
+
+func (rs *recoveries) span() time.Duration {
+	if rs.window > 0 {
+		return rs.window
+	}
+	return wellWindow
+}
+
+// see is told every step of every call.
+func (rs *recoveries) see(e *heed.Event) {
+	if !rs.any.Load() || e.Kind != heed.AttemptDone {
+		return
+	}
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if r := rs.m[e.Endpoint]; r != nil && r.phase == phaseSlow {
+		r.note(e)
+	}
+}
+
+func (r *recovery) note(e *heed.Event) {
+	at := e.Time.Unix()
+	if n := len(r.seconds); n == 0 || r.seconds[n-1].at < at {
+		r.seconds = append(r.seconds, second{at: at})
+	}
+	s := &r.seconds[len(r.seconds)-1]
+	s.attempts++
+	if e.Class == classify.Throttled {
+		s.throttled++
+	}
+	if e.HasRemain && e.HasLimit && e.Limit > 0 {
+		r.quota, r.told = float64(e.Remaining)/float64(e.Limit), true
+	}
+}
+
+// sum forgets what is older than the window and adds up the rest.
+func (r *recovery) sum(now time.Time, window time.Duration) (attempts, throttled int) {
+	edge := now.Add(-window).Unix()
+	for len(r.seconds) > 0 && r.seconds[0].at < edge {
+		r.seconds = r.seconds[1:]
+	}
+	for _, s := range r.seconds {
+		attempts += s.attempts
+		throttled += s.throttled
+	}
+	return attempts, throttled
+}
+
+// well tells whether the endpoint has been well for a whole window.
+func (r *recovery) well(now time.Time, window time.Duration) bool {
+	attempts, throttled := r.sum(now, window)
+	return r.phase == phaseSlow && now.Sub(r.since) >= window && attempts >= wellAttempts &&
+		float64(throttled) < wellThrottled*float64(attempts) && (!r.told || r.quota > wellRemaining)
+}
+
+// reloaded ends the recoveries whose endpoint a new configuration has renewed.
+func (rs *recoveries) reloaded(units map[string]*unit) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for name, r := range rs.m {
+		if units[name] != r.unit {
+			delete(rs.m, name)
+		}
+	}
+	rs.any.Store(len(rs.m) > 0)
+}
+
+// Recovery implements gateway.Roads.
+func (a *App) Recovery(name string) gateway.Recovery {
+	rs := &a.healing
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	r := rs.m[name]
+	if r == nil {
+		return gateway.Recovery{Phase: "normal"}
+	}
+	out := gateway.Recovery{
+		Phase: r.phase, Since: r.since.UTC(), Base: r.policy.Backoff.Base.Seconds(), Concurrency: r.policy.Limits.Concurrency,
+		Window: rs.span().Seconds(), Most: wellThrottled, Least: wellRemaining, Problem: r.problem,
+	}
+	attempts, throttled := r.sum(time.Now(), rs.span())
+	if out.Attempts = attempts; attempts > 0 {
+		out.Throttled = float64(throttled) / float64(attempts)
+	}
+	if r.told {
+		quota := r.quota
+		out.Remaining = &quota
+	}
+	return out
+}
+
+// Renew implements gateway.Roads.
+func (a *App) Renew(ctx context.Context, name string) error {
+	_, _, err := a.renew(name, func(*policy.Policy) {})
+	return err
+}
+
+// renew puts a new unit in the place of that of an endpoint, with a policy that
+// is changed; the channel is closed when the calls on the old one have ended.
+func (a *App) renew(name string, change func(*policy.Policy)) (*unit, <-chan struct{}, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.state == stopped {
+		return nil, nil, errors.New("heed is stopping")
+	}
+	var e *config.Endpoint
+	for i := range a.cfg.Endpoints {
+		if a.cfg.Endpoints[i].Name == name {
+			e = &a.cfg.Endpoints[i]
+		}
+	}
+	if e == nil {
+		return nil, nil, fmt.Errorf("there is no endpoint %q", name)
+	}
+	changed := *e
+	change(&changed.Policy)
+	u, err := a.maker().unit(&changed, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	u.spec.Endpoint = plain(*e) // a reload that changes nothing keeps it
+	old := a.units
+	a.units = make(map[string]*unit, len(old))
+	for n, o := range old {
+		a.units[n] = o
+	}
+	a.units[name] = u
+	settings, units, err := a.settings(a.cfg, a.units)
+	if err != nil {
+		a.units = old
+		u.close()
+		return nil, nil, err
+	}
+	a.units = units
+	drained := a.gateway.Swap(settings)
+	a.releaseAfter(drained, old, units)
+	return u, drained, nil
+}
+
+// slower is the policy of a recovery: a larger base, and a quarter of the
+// concurrency.
+func slower(p *policy.Policy) {
+	full := p.WithDefaults()
+	p.Backoff.Base = 2 * full.Backoff.Base
+	p.Backoff.Cap = max(full.Backoff.Cap, p.Backoff.Base)
+	most := full.Limits.Concurrency
+	if most == 0 {
+		most = unlimited
+	}
+	p.Limits.Concurrency = max(most/4, 1)
+}
+
+// Recover implements gateway.Roads: nothing is sent until the calls in flight
+// have ended, what was learned is forgotten, a new credential fetched, and the
+// endpoint goes on slowly until it has been well for a while.
+func (a *App) Recover(ctx context.Context, name string) error {
+	rs := &a.healing
+	rs.mu.Lock()
+	if rs.m[name] != nil {
+		rs.mu.Unlock()
+		return fmt.Errorf("endpoint %s is being recovered already", name)
+	}
+	if rs.m == nil {
+		rs.m = map[string]*recovery{}
+	}
+	r := &recovery{phase: phaseDraining, since: time.Now()}
+	rs.m[name] = r
+	rs.any.Store(true)
+	rs.mu.Unlock()
+
+	before, held := a.gateway.Held(name)
+	a.gateway.Hold(name, gateway.Hold{Mode: gateway.Recovering, Since: time.Now().UTC()})
+	u, drained, err := a.renew(name, slower)
+	if err != nil {
+		rs.end(name, r)
+		a.gateway.Hold(name, before)
+		return err
+	}
+	rs.mu.Lock()
+	r.unit, r.policy = u, u.transport.Policy
+	rs.mu.Unlock()
+	if !held {
+		before = gateway.Hold{}
+	}
+	a.tasks.Go(func() { a.heal(name, r, drained, before) })
+	return nil
+}
+
+// end forgets a recovery, and tells whether it still was the current one.
+func (rs *recoveries) end(name string, r *recovery) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	current := rs.m[name] == r
+	if current {
+		delete(rs.m, name)
+	}
+	rs.any.Store(len(rs.m) > 0)
+	return current
+}
+
+// heal carries a recovery to its end.
+func (a *App) heal(name string, r *recovery, drained <-chan struct{}, before gateway.Hold) {
+	patience := time.NewTimer(drainTime)
+	defer patience.Stop()
+	select {
+	case <-drained:
+	case <-patience.C:
+	case <-a.life.Done():
+		return
+	}
+	a.begin(name, r)
+	a.gateway.Hold(name, before)
+	a.queue.reopenFor(name)
+	tick := time.NewTicker(a.healing.span() / 60)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			switch done, left := a.healing.look(name, r, now); {
+			case left:
+				return
+			case done:
+				a.normal(name, r)
+				return
+			}
+		case <-a.life.Done():
+			return
+		}
+	}
+}
+
+// begin starts the slow phase, with a credential that nobody had before.
+func (a *App) begin(name string, r *recovery) {
+	problem := ""
+	if src := r.unit.transport.Token; src != nil {
+		ctx, done := context.WithTimeout(a.life, 10*time.Second)
+		defer done()
+		if _, err := src.Current(ctx); err != nil {
+			problem = "no new credential could be had yet: " + mask.Error(err)
+		}
+	}
+	rs := &a.healing
+	rs.mu.Lock()
+	r.phase, r.since, r.problem = phaseSlow, time.Now(), problem
+	rs.mu.Unlock()
+	a.observe.Logger().Info("endpoint recovers", slog.String("endpoint", name), slog.String("phase", phaseSlow), slog.String("problem", problem))
+}
+
+// look tells whether the endpoint is well, or its recovery was ended by others.
+func (rs *recoveries) look(name string, r *recovery, now time.Time) (done, left bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return r.well(now, rs.span()), rs.m[name] != r
+}
+
+// normal ends a recovery: the endpoint has what it is configured with. Where
+// its limit is learned, the learning goes on from what it just bore.
+func (a *App) normal(name string, r *recovery) {
+	rs := &a.healing
+	rs.mu.Lock()
+	attempts, _ := r.sum(time.Now(), rs.span())
+	rate := float64(attempts) / rs.span().Seconds()
+	rs.mu.Unlock()
+	if !rs.end(name, r) {
+		return
+	}
+	_, _, err := a.renew(name, func(p *policy.Policy) {
+		if l := &p.Limits; l.Rate == 0 && !l.Learn.Off && l.Learn.Start == 0 {
+			l.Learn.Start = max(rate, 1)
+		}
+	})
+	if err != nil {
+		a.observe.Logger().Error("endpoint not brought back to normal", slog.String("endpoint", name), slog.String("error", mask.Error(err)),
+			slog.String("advice", "reload the configuration, or restart heed"))
+		return
+	}
+	a.observe.Logger().Info("endpoint recovered", slog.String("endpoint", name), slog.String("phase", "normal"))
+}
+
+// reopenFor opens the gates of an endpoint in the queue again.
+func (k *keeper) reopenFor(name string) {
+	if k == nil {
+		return
+	}
+	if err := k.open(name, true); err != nil {
+		k.failed(err)
+	}
+}

@@ -1,0 +1,194 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/internal/queue"
+)
+
+// Mode is how an operator holds an endpoint back.
+type Mode string
+
+// The modes.
+const (
+	// Paused: nothing is sent. What is to be answered later is taken in.
+	Paused Mode = "paused"
+	// ForcedOpen: as if the breaker were open.
+	ForcedOpen Mode = "open"
+	// Draining: nothing new is taken in, and what is queued is sent.
+	Draining Mode = "draining"
+	// Recovering: as Paused, while what was learned is forgotten.
+	Recovering Mode = "recovering"
+)
+
+// Hold is what an operator wants of an endpoint.
+type Hold struct {
+	Mode  Mode      `json:"mode"`
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until,omitzero"` // zero: until it is resumed
+}
+
+// holds are the endpoints that are held back.
+type holds struct {
+	any atomic.Bool // for requests, which rarely meet one
+	mu  sync.Mutex
+	m   map[string]Hold
+}
+
+// Hold holds an endpoint back in this process, or lets it go with the zero
+// Hold. The gates of the queue are another matter: see the admin port.
+func (g *Gateway) Hold(name string, h Hold) {
+	g.holds.mu.Lock()
+	defer g.holds.mu.Unlock()
+	if h.Mode == "" {
+		delete(g.holds.m, name)
+	} else {
+		if g.holds.m == nil {
+			g.holds.m = map[string]Hold{}
+		}
+		g.holds.m[name] = h
+	}
+	g.holds.any.Store(len(g.holds.m) > 0)
+}
+
+// Held tells whether an endpoint is held back, and how.
+func (g *Gateway) Held(name string) (Hold, bool) {
+	if g == nil || !g.holds.any.Load() {
+		return Hold{}, false
+	}
+	g.holds.mu.Lock()
+	defer g.holds.mu.Unlock()
+	h, held := g.holds.m[name]
+	if held && !h.Until.IsZero() && !time.Now().Before(h.Until) {
+		delete(g.holds.m, name)
+		g.holds.any.Store(len(g.holds.m) > 0)
+		return Hold{}, false
+	}
+	return h, held
+}
+
+// The problems of endpoints that are held back.
+var (
+	paused = kind{"endpoint-paused", 503, "destination_unavailable", "An operator has paused the endpoint",
+		"Try again after Retry-After, or hand the call over with Prefer: respond-async."}
+	draining = kind{"endpoint-draining", 503, "destination_unavailable", "The endpoint takes nothing new until its queue is empty",
+		"Try again after Retry-After, or ask an operator to resume it."}
+	recovering = kind{"endpoint-recovering", 503, "destination_unavailable", "The endpoint is being brought back to normal",
+		"Try again after Retry-After."}
+)
+
+// heldBack answers a request for an endpoint that is held back: it is taken
+// into the queue where that is wanted, and refused otherwise.
+func (x *exchange) heldBack(u *url.URL, h Hold, how handover, later bool) {
+	k := map[Mode]kind{Paused: paused, ForcedOpen: endKind(heed.BreakerOpen), Draining: draining, Recovering: recovering}[h.Mode]
+	takes := h.Mode != Draining && x.table.Later != nil && (later || x.route.Async.Enqueue)
+	if !takes {
+		r := refuse(k, "")
+		if r.retryAt = h.Until; h.Until.IsZero() {
+			r.retryAt = time.Now().Add(10 * time.Second)
+		}
+		x.refuse(r)
+		return
+	}
+	body, no := x.wholeBody()
+	if no == nil {
+		no = x.queue(u, body, how)
+	}
+	if no != nil {
+		x.refuse(*no)
+	}
+}
+
+// holdBack keeps a call in the queue that was claimed before its endpoint was
+// held back.
+func (g *Gateway) holdBack(name string) (queue.Outcome, bool) {
+	h, held := g.Held(name)
+	if !held || h.Mode == Draining {
+		return queue.Outcome{}, false
+	}
+	until := h.Until
+	if until.IsZero() {
+		until = time.Now().Add(time.Second)
+	}
+	return queue.Outcome{State: queue.Queued, Until: until, Scope: queue.ScopeGate, Source: SourceOperator, Reason: queue.ReasonHandedBack}, true
+}
+
+// Recovery is where an endpoint stands that is being brought back to normal.
+type Recovery struct {
+	// Phase is normal, draining or slow.
+	Phase string    `json:"phase"`
+	Since time.Time `json:"since,omitzero"`
+	// What it is slowed down to, while it is.
+	Base        float64 `json:"backoff_base_seconds,omitempty"`
+	Concurrency int     `json:"concurrency,omitempty"`
+	// What is waited for: the share of 429 among the attempts of the last
+	// window, below Most, and the share of the quota that is left, above Least.
+	Window    float64  `json:"window_seconds,omitempty"`
+	Attempts  int      `json:"attempts"`
+	Throttled float64  `json:"throttled_share"`
+	Most      float64  `json:"throttled_share_wanted,omitempty"`
+	Remaining *float64 `json:"remaining_share,omitempty"` // none: the provider does not tell
+	Least     float64  `json:"remaining_share_wanted,omitempty"`
+	// Problem is what went wrong on the way. Empty: nothing.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Roads are the roads of the endpoints, as operators change them.
+type Roads interface {
+	// Renew puts a new road in the place of one: what was learned of the
+	// endpoint is forgotten, its breaker is closed, its credential fetched anew.
+	Renew(ctx context.Context, name string) error
+	// Recover does so with less of everything, until the endpoint is well.
+	Recover(ctx context.Context, name string) error
+	// Recovery tells where that stands.
+	Recovery(name string) Recovery
+}
+
+// adminEndpoints serves what operators do with endpoints:
+//
+//	GET  /_heed/endpoints/{name}
+//	POST /_heed/endpoints/{name}/pause
+//	POST /_heed/endpoints/{name}/hold     {"until"} or {"for"}
+//	POST /_heed/endpoints/{name}/breaker  {"state": "open", "for"} or {"state": "closed"}
+//	POST /_heed/endpoints/{name}/drain
+//	POST /_heed/endpoints/{name}/resume
+//	POST /_heed/endpoints/{name}/recover
+//	GET  /_heed/endpoints/{name}/recover
+//
+// Each answers with how the endpoint stands. pause and hold close the gates in
+// the queue too, for all gateways that share it and over a restart.
+func (g *Gateway) adminEndpoints(mux *http.ServeMux) {
+	for pattern, do := range map[string]func(*desk, string) error{
+		"GET /_heed/endpoints/{name}":          func(*desk, string) error { return nil },
+		"GET /_heed/endpoints/{name}/recover":  func(*desk, string) error { return nil },
+		"POST /_heed/endpoints/{name}/pause":   (*desk).pause,
+		"POST /_heed/endpoints/{name}/hold":    (*desk).hold,
+		"POST /_heed/endpoints/{name}/breaker": (*desk).breaker,
+		"POST /_heed/endpoints/{name}/drain":   (*desk).drain,
+		"POST /_heed/endpoints/{name}/resume":  (*desk).resume,
+		"POST /_heed/endpoints/{name}/recover": (*desk).recover,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			t := g.current.Load()
+			d := &desk{Later: t.Later, g: g, t: t, w: w, r: r}
+			name := r.PathValue("name")
+			if t.routes[name] == nil {
+				no(noSuchEndpoint, "").write(w, time.Now())
+				return
+			}
+			err := do(d, name)
+			if err == nil {
+				err = d.standing(name)
+			}
+			if err != nil {
+				d.refuse(err)
+			}
+		})
+	}
+}
