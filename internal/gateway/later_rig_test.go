@@ -128,8 +128,8 @@ func bubble(t *testing.T, change func(*Settings, *policy.Policy), f func(*later)
 		}
 		l.set.Endpoints[0].Transport = &heed.Transport{Base: l, Policy: p, Seed: 1}
 		l.open()
+		defer func() { l.close() }()
 		f(l)
-		l.close()
 	})
 }
 
@@ -228,4 +228,20 @@ func (l *later) operate(method, path, body string, v any) answered {
 		l.decode(a, v)
 	}
 	return a
+}
+
+// leaves sends a request whose caller leaves when ctx ends.
+func (l *later) leaves(ctx context.Context, method, path, body string, header ...string) {
+	l.Helper()
+	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
+	r.Host = "127.0.0.1:8642"
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	defer func() {
+		if thrown := recover(); thrown != http.ErrAbortHandler {
+			l.Errorf("got %v, want the connection to be given up", thrown)
+		}
+	}()
+	l.ServeHTTP(httptest.NewRecorder(), r)
 }
