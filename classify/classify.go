@@ -187,6 +187,9 @@ type Exchange struct {
 	Method string
 	Path   string
 	Keyed  bool // an idempotency key that the provider honours was sent
+	// Accept is that header of the request. Without it no rule knows what was
+	// asked for.
+	Accept string
 
 	Failure Failure // NoFailure when there is an answer
 

@@ -121,6 +121,8 @@ func (r *rule) whyRequest(l *look) string {
 		return methodOf(x) + " is not " + strings.Join(w.Methods, " or ")
 	case !w.hasPath(x):
 		return "the path is not " + strings.Join(w.Paths, " or ")
+	case !w.hasAsked(x):
+		return "the request accepts more than " + strings.Join(w.Asked, " or ") + ", or does not say"
 	}
 	return ""
 }

@@ -22,6 +22,7 @@ func TestExplainSaysWhatDidNotHold(t *testing.T) {
 		{"failure", Match{Failures: []Failure{Refused}}, "the attempt did not fail that way"},
 		{"method", Match{Methods: []string{"PUT", "POST"}}, "GET is not PUT or POST"},
 		{"path", Match{Paths: []string{"/v2/**"}}, "the path is not /v2/**"},
+		{"what was asked for", Match{Asked: []string{"text/csv"}}, "the request accepts more than text/csv, or does not say"},
 		{"media", Match{Media: []string{"text/*"}}, "the media type application/json is not text/*"},
 		{"the media that is expected", Match{NotMedia: []string{"*/json"}}, "the media type application/json is expected, or there is no body"},
 		{"a kind of body", Match{XML: &XMLMatch{Names: []string{"a"}}}, "the media type application/json cannot hold what the rule looks for"},

@@ -3,6 +3,7 @@ package classify
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/heedproject/heed/policy"
 )
@@ -23,6 +24,7 @@ type rule struct {
 	inBody bool // When has a condition on the body
 	peek   int  // the bytes it needs; 0: none
 	waits  bool // Wait names a source
+	whole  bool // it can hold only for a body that is seen to its end
 }
 
 // sniff is how much shows whether a body is empty, or HTML.
@@ -54,9 +56,13 @@ func (c *Classifier) Peek(x *Exchange) int {
 }
 
 // asks tells whether r, which fits, wants to look at this body: at a picture
-// only if it names pictures, and not for emptiness at what is known to be long.
+// only if it names pictures, and not for emptiness, or for what may nowhere be,
+// at what is known to be long.
 func (r *rule) asks(l *look) bool {
 	if l.kind() == kindBinary && len(r.When.Media)+len(r.When.NotMedia) == 0 {
+		return false
+	}
+	if r.whole && l.x.ContentLength > policy.PeekLimit {
 		return false
 	}
 	return r.When.Body != BodyEmpty || l.x.ContentLength < sniff || r.Wait.inBody()
@@ -84,7 +90,7 @@ func (c *Classifier) first(x *Exchange) (Verdict, bool) {
 // fits tells whether all holds that needs no body.
 func (r *rule) fits(l *look) bool {
 	w, x := &r.When, l.x
-	if !w.hasStatus(x) || !w.hasFailure(x) || !w.hasMethod(x) || !w.hasPath(x) {
+	if !w.hasStatus(x) || !w.hasFailure(x) || !w.hasMethod(x) || !w.hasPath(x) || !w.hasAsked(x) {
 		return false
 	}
 	if r.kinds == anyKind && len(w.Media)+len(w.NotMedia)+len(w.Header) == 0 {
@@ -110,6 +116,19 @@ func (w *Match) hasMethod(x *Exchange) bool {
 
 func (w *Match) hasPath(x *Exchange) bool {
 	return len(w.Paths) == 0 || slices.ContainsFunc(w.Paths, func(glob string) bool { return policy.Match(glob, x.Path) })
+}
+
+// hasAsked tells whether all that the request accepts is asked for.
+func (w *Match) hasAsked(x *Exchange) bool {
+	if len(w.Asked) == 0 {
+		return true
+	}
+	for media := range strings.SplitSeq(x.Accept, ",") {
+		if !oneOf(w.Asked, essenceOf(media)) {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *Match) hasMedia(l *look) bool {

@@ -40,6 +40,7 @@ func New(rules []Rule) (*Classifier, []policy.Problem) {
 func (c *Classifier) add(r Rule) {
 	w := &r.When
 	w.Methods = each(w.Methods, strings.ToUpper)
+	w.Asked = each(w.Asked, essenceOf)
 	w.Media = each(w.Media, essenceOf)
 	w.NotMedia = each(w.NotMedia, essenceOf)
 	w.Header = slices.Clone(w.Header)
@@ -59,6 +60,7 @@ func (c *Classifier) add(r Rule) {
 		}
 	}
 	out := rule{Rule: r, kinds: anyKind, waits: r.Wait.named()}
+	out.whole = slices.ContainsFunc(w.JSON, func(m JSONMatch) bool { return m.Absent })
 	out.inBody = len(w.JSON) > 0 || w.XML != nil || w.Text != nil || w.Body != BodyAny
 	switch {
 	case w.Body == BodyHTML || w.Body == BodyEmpty:
@@ -145,6 +147,7 @@ func (ps *problems) head(w *Match) {
 			ps.add(fmt.Sprintf(".when.paths[%d]", i), "begin it with /", "%q is not a path", glob)
 		}
 	}
+	ps.media("asked", w.Asked)
 	ps.media("media", w.Media)
 	ps.media("not_media", w.NotMedia)
 	for i, h := range w.Header {
@@ -155,7 +158,7 @@ func (ps *problems) head(w *Match) {
 }
 
 func (w *Match) everything() bool {
-	return len(w.Methods)+len(w.Paths)+len(w.Statuses)+len(w.Failures)+len(w.Media)+len(w.NotMedia)+
+	return len(w.Methods)+len(w.Paths)+len(w.Asked)+len(w.Statuses)+len(w.Failures)+len(w.Media)+len(w.NotMedia)+
 		len(w.Header)+len(w.JSON) == 0 && w.XML == nil && w.Text == nil && w.Body == BodyAny
 }
 

@@ -36,6 +36,7 @@ type Override struct {
 type Match struct {
 	Methods  []string
 	Paths    []string // globs, see policy.Match
+	Asked    []string // media types: the request accepts nothing but these
 	Statuses []StatusRange
 	Failures []Failure
 	Media    []string // essences: application/json, image/*, */*+xml; matched without parameters

@@ -111,6 +111,20 @@ func TestHeaderConditions(t *testing.T) {
 	}
 }
 
+func TestWhatWasAskedFor(t *testing.T) {
+	c := rules(t, Rule{ID: "it", When: Match{Asked: []string{"Application/JSON", "*/*+json"}}, Then: Verdict{Class: Invalid}})
+	for accept, want := range map[string]bool{
+		"application/json": true, "application/vnd.github+json, application/json;q=0.9": true, " APPLICATION/JSON ": true,
+		"": false, "*/*": false, "application/json, */*;q=0.1": false, "text/html": false, "application/json,": false,
+	} {
+		x := answer("GET", 200)
+		x.Accept = accept
+		if got := c.Classify(x, nil).Rule == "it"; got != want {
+			t.Errorf("%q: got %t, want %t", accept, got, want)
+		}
+	}
+}
+
 func TestMediaConditions(t *testing.T) {
 	for _, row := range []struct {
 		name       string
@@ -177,6 +191,7 @@ func TestPeek(t *testing.T) {
 	hollow := Rule{ID: "empty", When: Match{Statuses: statuses(200, 200), Body: BodyEmpty}}
 	wait := Rule{ID: "wait", When: Match{Statuses: statuses(429, 429)}, Wait: Wait{Source: Source{Path: dotted("x"), Format: hint.Seconds}}}
 	plain := Rule{ID: "plain", When: Match{Statuses: statuses(200, 599)}}
+	absence := Rule{ID: "absence", When: Match{Statuses: statuses(200, 200), JSON: []JSONMatch{{Path: dotted("error")}, {Path: dotted("data"), Absent: true}}}}
 	posts := Rule{ID: "posts", When: Match{Methods: []string{"POST"}, JSON: []JSONMatch{{Path: dotted("error")}}}}
 	for _, row := range []struct {
 		name  string
@@ -200,6 +215,8 @@ func TestPeek(t *testing.T) {
 		{"no body", []Rule{json200}, long(answer("GET", 200, "Content-Type", "application/json"), 0), 0},
 		{"emptiness", []Rule{hollow}, answer("GET", 200, "Content-Type", "text/csv"), sniff},
 		{"emptiness of what is long", []Rule{hollow}, long(answer("GET", 200, "Content-Type", "text/csv"), 200<<20), 0},
+		{"absence", []Rule{absence}, long(answer("GET", 200, "Content-Type", "application/json"), 64<<10), policy.PeekLimit},
+		{"absence in what is long", []Rule{absence}, long(answer("GET", 200, "Content-Type", "application/json"), 64<<10+1), 0},
 		{"most of several", []Rule{hollow, json200}, answer("GET", 200, "Content-Type", "application/json"), policy.PeekLimit},
 		{"wait", []Rule{wait}, answer("GET", 429, "Content-Type", "application/json"), policy.PeekLimit},
 		{"decided before", []Rule{plain, json200}, answer("GET", 200, "Content-Type", "application/json"), 0},
@@ -219,7 +236,7 @@ func TestNewListsEveryProblem(t *testing.T) {
 		{},
 		{When: Match{
 			Statuses: []StatusRange{{500, 599}, {599, 500}, {0, 99}}, Methods: []string{"GET, PUT"}, Paths: []string{"bibs"},
-			Failures: []Failure{77}, Media: []string{"json"}, NotMedia: []string{"/"}, Header: []HeaderMatch{{}},
+			Failures: []Failure{77}, Asked: []string{"html"}, Media: []string{"json"}, NotMedia: []string{"/"}, Header: []HeaderMatch{{}},
 			JSON: []JSONMatch{{}, {Path: dotted("a"), Value: is("a"), Absent: true}},
 			XML:  &XMLMatch{Value: is("a")}, Body: "blank",
 		}, Then: Verdict{Class: 99, Executed: 99, Retry: 99, Scope: 99, Wait: -1}, Wait: Wait{Source: Source{Floor: -1}}},
@@ -242,7 +259,7 @@ func TestNewListsEveryProblem(t *testing.T) {
 	want := []string{
 		"rules[0].when",
 		"rules[1].when.statuses[1]", "rules[1].when.statuses[2]", "rules[1].when.failures[0]", "rules[1].when.methods[0]",
-		"rules[1].when.paths[0]", "rules[1].when.media[0]", "rules[1].when.not_media[0]", "rules[1].when.header[0].name",
+		"rules[1].when.paths[0]", "rules[1].when.asked[0]", "rules[1].when.media[0]", "rules[1].when.not_media[0]", "rules[1].when.header[0].name",
 		"rules[1].when.json[0].path", "rules[1].when.json[1]", "rules[1].when.xml.names",
 		"rules[1].when.body", "rules[1].then.class", "rules[1].then.executed", "rules[1].then.retry", "rules[1].then.scope",
 		"rules[1].then.wait", "rules[1].wait",

@@ -41,6 +41,7 @@
 //	    when:                     # all of it must hold
 //	      methods: [GET]
 //	      paths: ['/v1/**']       # * within a segment, ** across
+//	      asked: [application/json]        # the request accepts nothing else
 //	      status: [429, 5xx, 500-504]
 //	      failures: [reset_before_header]
 //	      media: [application/json, '*/*+xml']

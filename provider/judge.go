@@ -97,7 +97,7 @@ func waitOf(o *Outcome) (time.Duration, string) {
 func (x *Exchange) seen() classify.Exchange {
 	path, _, _ := strings.Cut(x.Request.Path, "?")
 	in := classify.Exchange{
-		Method: x.Request.Method, Path: path, Failure: x.Failure, Status: x.Response.Status,
+		Method: x.Request.Method, Path: path, Accept: x.Request.Header.Get("Accept"), Failure: x.Failure, Status: x.Response.Status,
 		Header: x.Response.Header, Now: x.At,
 	}
 	if in.Now.IsZero() {

@@ -93,6 +93,7 @@ func whenFields(w *classify.Match) sheet.Block {
 	return sheet.Block{Fields: []sheet.Field{
 		{Name: "methods", Doc: "Methods of the request.", Value: Methods(&w.Methods)},
 		{Name: "paths", Doc: "Globs of the path: * within a segment, ** across segments.", Value: Globs(&w.Paths)},
+		{Name: "asked", Doc: "Media types: the request accepts nothing else.", Value: sheet.Texts(&w.Asked)},
 		{Name: "status", Doc: "Status codes: 429, 5xx or 500-504.", Value: sheet.List(&w.Statuses, statusRange)},
 		{Name: "failures", Doc: "How an attempt failed without an answer.", Value: sheet.List(&w.Failures, failure)},
 		{Name: "media", Doc: "Media types of the answer, such as application/json or */*+xml.", Value: sheet.Texts(&w.Media)},
