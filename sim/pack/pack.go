@@ -6,6 +6,7 @@ import (
 
 	"github.com/heedproject/heed/sim"
 	"github.com/heedproject/heed/sim/pack/generic"
+	"github.com/heedproject/heed/sim/pack/jira"
 	"github.com/heedproject/heed/sim/pack/kalshi"
 	"github.com/heedproject/heed/sim/pack/stripe"
 )
@@ -13,6 +14,7 @@ import (
 // table lists the packs. A new one is added here and nowhere else.
 var table = []func() sim.Pack{
 	generic.Pack,
+	jira.Pack,
 	kalshi.Pack,
 	stripe.Pack,
 }
