@@ -8,6 +8,7 @@ import (
 	"github.com/heedproject/heed/sim/pack/generic"
 	"github.com/heedproject/heed/sim/pack/jira"
 	"github.com/heedproject/heed/sim/pack/kalshi"
+	"github.com/heedproject/heed/sim/pack/sierra"
 	"github.com/heedproject/heed/sim/pack/stripe"
 )
 
@@ -16,6 +17,7 @@ var table = []func() sim.Pack{
 	generic.Pack,
 	jira.Pack,
 	kalshi.Pack,
+	sierra.Pack,
 	stripe.Pack,
 }
 
