@@ -1,11 +1,9 @@
 package sierra_test
 
 import (
-	"encoding/json"
+	"encoding/base64"
 	"errors"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,96 +12,49 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heedproject/heed/sim"
+	"github.com/heedproject/heed/sim/pack/packtest"
 	"github.com/heedproject/heed/sim/pack/sierra"
 )
 
-// library is a Sierra on loopback whose clock stands still, and a client of it.
-type library struct {
-	t     *testing.T
-	api   *sim.API
-	url   string
-	token string
-}
+// library is a Sierra, and a client of it that has logged in.
+type library struct{ *packtest.Client }
 
-func open(t *testing.T, steps string) *library {
+func open(t *testing.T, steps string) library {
 	t.Helper()
-	a, err := sim.New(sim.World{Packs: []sim.Pack{sierra.Pack()}, Steps: steps, Records: 60,
-		Clock: sim.Clock{Stepped: true, Start: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewServer(a)
-	t.Cleanup(srv.Close)
-	l := &library{t: t, api: a, url: srv.URL + "/iii/sierra-api/v6"}
-	l.token = read[struct {
-		Token string `json:"access_token"`
-	}](l.login("key", "secret")).Token
+	l := library{packtest.Serve(t, sierra.Pack(), sim.World{Steps: steps, Records: 60})}
+	l.URL += "/iii/sierra-api/v6"
+	l.renew()
 	return l
 }
 
-type answer struct {
-	t      *testing.T
-	status int
-	header http.Header
-	body   string
+func (l library) login(key, secret string) packtest.Answer {
+	l.T.Helper()
+	basic := base64.StdEncoding.EncodeToString([]byte(key + ":" + secret))
+	return l.Send("POST", "/token", "grant_type=client_credentials", "Authorization: Basic "+basic)
 }
 
-func (l *library) do(r *http.Request) answer {
-	l.t.Helper()
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return answer{l.t, resp.StatusCode, resp.Header, string(body)}
-}
-
-func (l *library) request(method, path, body string) *http.Request {
-	r, err := http.NewRequest(method, l.url+path, strings.NewReader(body))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+l.token)
-	return r
-}
-
-func (l *library) send(method, path, body string) answer {
-	l.t.Helper()
-	return l.do(l.request(method, path, body))
-}
-
-func (l *library) login(key, secret string) answer {
-	l.t.Helper()
-	r := l.request("POST", "/token", "grant_type=client_credentials")
-	r.SetBasicAuth(key, secret)
-	return l.do(r)
-}
-
-func read[T any](a answer) (v T) {
-	a.t.Helper()
-	if err := json.Unmarshal([]byte(a.body), &v); err != nil {
-		a.t.Fatalf("%d %s: %v", a.status, a.body, err)
-	}
-	return v
+// renew takes another token.
+func (l library) renew() {
+	l.T.Helper()
+	t := packtest.Read[struct {
+		Token string `json:"access_token"`
+	}](l.login("key", "secret"))
+	l.Header.Set("Authorization", "Bearer "+t.Token)
 }
 
 // fault is an error as three numbers and a name.
-func fault(a answer) string {
-	a.t.Helper()
-	f := read[struct {
+func fault(t *testing.T, a packtest.Answer) string {
+	t.Helper()
+	f := packtest.Read[struct {
 		Code         int
 		SpecificCode int
 		HTTPStatus   int
 		Name         string
 	}](a)
-	if f.HTTPStatus != a.status {
-		a.t.Errorf("the body says %d, the status %d", f.HTTPStatus, a.status)
+	if f.HTTPStatus != a.Status {
+		t.Errorf("the body says %d, the status %d", f.HTTPStatus, a.Status)
 	}
-	return strings.Join([]string{strconv.Itoa(a.status), strconv.Itoa(f.Code), strconv.Itoa(f.SpecificCode), f.Name}, " ")
+	return strings.Join([]string{strconv.Itoa(a.Status), strconv.Itoa(f.Code), strconv.Itoa(f.SpecificCode), f.Name}, " ")
 }
 
 type list struct {
@@ -111,9 +62,8 @@ type list struct {
 	Entries      []map[string]any
 }
 
-func ids(a answer) (got []string) {
-	a.t.Helper()
-	for _, e := range read[list](a).Entries {
+func ids(a packtest.Answer) (got []string) {
+	for _, e := range packtest.Read[list](a).Entries {
 		got = append(got, e["id"].(string))
 	}
 	return got
@@ -121,12 +71,12 @@ func ids(a answer) (got []string) {
 
 func TestATokenLastsAnHour(t *testing.T) {
 	l := open(t, "")
-	l.api.Case("").Advance(time.Hour - 1)
-	if a := l.send("GET", "/bibs", ""); a.status != 200 {
-		t.Fatalf("got %d %s", a.status, a.body)
+	l.Advance(time.Hour - 1)
+	if a := l.Get("/bibs"); a.Status != 200 {
+		t.Fatalf("got %d %s", a.Status, a.Body)
 	}
-	l.api.Case("").Advance(1)
-	if got := fault(l.send("GET", "/bibs", "")); got != "401 123 0 Unauthorized" {
+	l.Advance(1)
+	if got := fault(t, l.Get("/bibs")); got != "401 123 0 Unauthorized" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -135,49 +85,46 @@ func TestATokenThatIsRevokedEarlyIsReplacedByAnother(t *testing.T) {
 	l := open(t, "bibs.list: ok, expire")
 	var got []int
 	for range 3 {
-		got = append(got, l.send("GET", "/bibs", "").status)
+		got = append(got, l.Get("/bibs").Status)
 	}
-	l.token = read[struct {
-		Token string `json:"access_token"`
-	}](l.login("key", "secret")).Token
-	got = append(got, l.send("GET", "/bibs", "").status)
+	l.renew()
+	got = append(got, l.Get("/bibs").Status)
 	if diff := cmp.Diff(got, []int{200, 401, 401, 200}); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestWithoutASecretThereIsNoToken(t *testing.T) {
-	if got := fault(open(t, "").login("key", "")); got != "401 113 0 Unauthorized" {
+	if got := fault(t, open(t, "").login("key", "")); got != "401 113 0 Unauthorized" {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestATokenMayComeEmpty(t *testing.T) {
 	l := open(t, "tokens.create: ok, empty")
-	if a := l.login("key", "secret"); a.status != 200 || a.body != "" {
-		t.Errorf("got %d %q", a.status, a.body)
+	if a := l.login("key", "secret"); a.Status != 200 || a.Body != "" {
+		t.Errorf("got %d %q", a.Status, a.Body)
 	}
 }
 
 func TestAConnectionMayCloseWithoutAByte(t *testing.T) {
 	l := open(t, "bibs.list: close")
-	fresh := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // on a used connection net/http asks again
-	if _, err := fresh.Do(l.request("GET", "/bibs", "")); !errors.Is(err, io.EOF) {
+	if _, err := l.Try("GET", "/bibs", ""); !errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestAPageHasFiftyUnlessItIsTold(t *testing.T) {
 	l := open(t, "")
-	first, rest := read[list](l.send("GET", "/bibs", "")), read[list](l.send("GET", "/bibs?offset=50", ""))
+	first, rest := packtest.Read[list](l.Get("/bibs")), packtest.Read[list](l.Get("/bibs?offset=50"))
 	if len(first.Entries) != 50 || first.Total != 50 || len(rest.Entries) != 10 || rest.Total != 10 || rest.Start != 50 {
 		t.Errorf("got %d of %d, then %d of %d from %d", len(first.Entries), first.Total, len(rest.Entries), rest.Total, rest.Start)
 	}
 }
 
 func TestALimitAboveTheMaximumIsRefused(t *testing.T) {
-	if a := open(t, "").send("GET", "/bibs?limit=2001", ""); a.status != 400 {
-		t.Errorf("got %d %s", a.status, a.body)
+	if a := open(t, "").Get("/bibs?limit=2001"); a.Status != 400 {
+		t.Errorf("got %d %s", a.Status, a.Body)
 	}
 }
 
@@ -187,20 +134,20 @@ func TestAListOfIDsLongerThanThePageIsCutWithoutAWord(t *testing.T) {
 	for n := 1; n <= 60; n++ {
 		asked = append(asked, strconv.Itoa(1000000+n))
 	}
-	if got := ids(l.send("GET", "/bibs?id="+strings.Join(asked, ","), "")); len(got) != 50 {
+	if got := ids(l.Get("/bibs?id=" + strings.Join(asked, ","))); len(got) != 50 {
 		t.Errorf("got %d", len(got))
 	}
 }
 
 func TestItemsAreFoundByTheirBib(t *testing.T) {
-	got := ids(open(t, "").send("GET", "/items?bibIds=1000003", ""))
+	got := ids(open(t, "").Get("/items?bibIds=1000003"))
 	if diff := cmp.Diff(got, []string{"2000005", "2000006"}); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestAWalkByIDGoesOnAfterTheLast(t *testing.T) {
-	got := ids(open(t, "").send("GET", "/bibs?id=[1000058,]&limit=2", ""))
+	got := ids(open(t, "").Get("/bibs?id=[1000058,]&limit=2"))
 	if diff := cmp.Diff(got, []string{"1000058", "1000059"}); diff != "" {
 		t.Error(diff)
 	}
@@ -209,13 +156,13 @@ func TestAWalkByIDGoesOnAfterTheLast(t *testing.T) {
 func TestAWindowWithoutChangesIsNotFound(t *testing.T) {
 	l := open(t, "")
 	const window = "/bibs?updatedDate=[2026-11-30T00:00:00Z,]"
-	if got := fault(l.send("GET", window, "")); got != "404 107 0 Record not found" {
+	if got := fault(t, l.Get(window)); got != "404 107 0 Record not found" {
 		t.Errorf("got %s", got)
 	}
-	if a := l.send("PUT", "/bibs/1000004", `{"title":"Tides"}`); a.status != 204 {
-		t.Fatalf("got %d %s", a.status, a.body)
+	if a := l.Send("PUT", "/bibs/1000004", `{"title":"Tides"}`); a.Status != 204 {
+		t.Fatalf("got %d %s", a.Status, a.Body)
 	}
-	if diff := cmp.Diff(ids(l.send("GET", window, "")), []string{"1000004"}); diff != "" {
+	if diff := cmp.Diff(ids(l.Get(window)), []string{"1000004"}); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -223,27 +170,27 @@ func TestAWindowWithoutChangesIsNotFound(t *testing.T) {
 func TestDeletedRecordsKeepTheirIDAndADay(t *testing.T) {
 	l := open(t, "")
 	const gone = "/bibs?deleted=true&deletedDate=2026-11-30"
-	if a := l.send("GET", gone, ""); a.status != 200 || a.body != `{"start":0,"entries":[]}` {
-		t.Errorf("got %d %s", a.status, a.body)
+	if a := l.Get(gone); a.Status != 200 || a.Body != `{"start":0,"entries":[]}` {
+		t.Errorf("got %d %s", a.Status, a.Body)
 	}
-	l.send("DELETE", "/bibs/1000004", "")
+	l.Send("DELETE", "/bibs/1000004", "")
 	want := list{Total: 1, Entries: []map[string]any{{"id": "1000004", "deletedDate": "2026-11-30", "deleted": true}}}
-	if diff := cmp.Diff(read[list](l.send("GET", gone, "")), want); diff != "" {
+	if diff := cmp.Diff(packtest.Read[list](l.Get(gone)), want); diff != "" {
 		t.Error(diff)
 	}
-	if a := l.send("GET", "/bibs?deleted=false&id=1000004", ""); a.status != 404 {
-		t.Errorf("deleted=false: got %d %s", a.status, a.body)
+	if a := l.Get("/bibs?deleted=false&id=1000004"); a.Status != 404 {
+		t.Errorf("deleted=false: got %d %s", a.Status, a.Body)
 	}
 }
 
 func TestFieldsOfDeletedRecordsFail(t *testing.T) {
-	if got := fault(open(t, "").send("GET", "/bibs?deleted=true&fields=id", "")); got != "500 111 0 Data service" {
+	if got := fault(t, open(t, "").Get("/bibs?deleted=true&fields=id")); got != "500 111 0 Data service" {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestFieldsLeaveTheOthersOut(t *testing.T) {
-	got := read[map[string]any](open(t, "").send("GET", "/bibs/1000001?fields=publishYear", ""))
+	got := packtest.Read[map[string]any](open(t, "").Get("/bibs/1000001?fields=publishYear"))
 	if diff := cmp.Diff(got, map[string]any{"id": "1000001", "publishYear": 1951.0}); diff != "" {
 		t.Error(diff)
 	}
@@ -252,20 +199,20 @@ func TestFieldsLeaveTheOthersOut(t *testing.T) {
 func TestTheEleventhExportIsRefusedForAQuarterOfAnHour(t *testing.T) {
 	l := open(t, "")
 	for range 10 {
-		if a := l.send("GET", "/bibs/marc?limit=1", ""); a.status != 200 {
-			t.Fatalf("got %d %s", a.status, a.body)
+		if a := l.Get("/bibs/marc?limit=1"); a.Status != 200 {
+			t.Fatalf("got %d %s", a.Status, a.Body)
 		}
 	}
-	refused := l.send("GET", "/bibs/marc?limit=1", "")
-	if got := fault(refused); got != "500 109 0 Rate exceeded for endpoint" || refused.header.Get("Retry-After") != "" {
-		t.Errorf("got %s, %v", got, refused.header)
+	refused := l.Get("/bibs/marc?limit=1")
+	if got := fault(t, refused); got != "500 109 0 Rate exceeded for endpoint" || refused.Header.Get("Retry-After") != "" {
+		t.Errorf("got %s, %v", got, refused.Header)
 	}
-	if a := l.send("GET", "/bibs", ""); a.status != 200 {
-		t.Errorf("another endpoint: got %d", a.status)
+	if a := l.Get("/bibs"); a.Status != 200 {
+		t.Errorf("another endpoint: got %d", a.Status)
 	}
-	l.api.Case("").Advance(15 * time.Minute)
-	if a := l.send("GET", "/bibs/marc?limit=1", ""); a.status != 200 {
-		t.Errorf("afterwards: got %d", a.status)
+	l.Advance(15 * time.Minute)
+	if a := l.Get("/bibs/marc?limit=1"); a.Status != 200 {
+		t.Errorf("afterwards: got %d", a.Status)
 	}
 }
 
@@ -276,11 +223,11 @@ type summary struct {
 
 func TestAnExportIsAFileOfRecords(t *testing.T) {
 	l := open(t, "")
-	s := read[summary](l.send("GET", "/bibs/marc?id=[1000001,1000002]", ""))
-	a := l.send("GET", strings.TrimPrefix(s.File, l.url), "")
-	records := strings.SplitAfter(a.body, "\x1d")
-	if s.OutputRecords != 2 || len(records) != 3 || a.header.Get("Content-Type") != "application/marc" {
-		t.Fatalf("got %+v, %d %q", s, a.status, a.body)
+	s := packtest.Read[summary](l.Get("/bibs/marc?id=[1000001,1000002]"))
+	a := l.Get(strings.TrimPrefix(s.File, l.URL))
+	records := strings.SplitAfter(a.Body, "\x1d")
+	if s.OutputRecords != 2 || len(records) != 3 || a.Header.Get("Content-Type") != "application/marc" {
+		t.Fatalf("got %+v, %d %q", s, a.Status, a.Body)
 	}
 	for _, r := range records[:2] {
 		if n, _ := strconv.Atoi(r[:5]); n != len(r) {
@@ -290,40 +237,38 @@ func TestAnExportIsAFileOfRecords(t *testing.T) {
 }
 
 func TestARecordTooLargeForMARCIsCutWith200(t *testing.T) {
-	a := open(t, "").send("GET", "/bibs/marc?id=1000007", "")
-	if got := read[summary](a); a.status != 200 || got.OutputRecords != 1 || got.Errors != 1 {
-		t.Errorf("got %d %+v", a.status, got)
+	a := open(t, "").Get("/bibs/marc?id=1000007")
+	if got := packtest.Read[summary](a); a.Status != 200 || got.OutputRecords != 1 || got.Errors != 1 {
+		t.Errorf("got %d %+v", a.Status, got)
 	}
 }
 
 func TestAnExportOfDeletedRecordsPutsOutNothing(t *testing.T) {
 	l := open(t, "")
-	l.send("DELETE", "/bibs/1000004", "")
-	if got := read[summary](l.send("GET", "/bibs/marc?id=1000004", "")); got.InputRecords != 1 || got.OutputRecords != 0 {
+	l.Send("DELETE", "/bibs/1000004", "")
+	if got := packtest.Read[summary](l.Get("/bibs/marc?id=1000004")); got.InputRecords != 1 || got.OutputRecords != 0 {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestAnExportOfNothingFails(t *testing.T) {
-	a := open(t, "").send("GET", "/bibs/marc?id=1999999", "")
-	if got := fault(a); got != "500 135 0 External process failed" || !strings.Contains(a.body, "No records exported") {
-		t.Errorf("got %s: %s", got, a.body)
+	a := open(t, "").Get("/bibs/marc?id=1999999")
+	if got := fault(t, a); got != "500 135 0 External process failed" || !strings.Contains(a.Body, "No records exported") {
+		t.Errorf("got %s: %s", got, a.Body)
 	}
 }
 
 func TestSomeServicesAreOffForEver(t *testing.T) {
 	l := open(t, "")
 	for range 2 {
-		if got := fault(l.send("GET", "/orders", "")); got != "503 117 0 API disabled" {
+		if got := fault(t, l.Get("/orders")); got != "503 117 0 API disabled" {
 			t.Errorf("got %s", got)
 		}
-		if got := fault(l.send("GET", "/invoices", "")); got != "503 118 0 Service not in access tier" {
+		if got := fault(t, l.Get("/invoices")); got != "503 118 0 Service not in access tier" {
 			t.Errorf("got %s", got)
 		}
-		l.api.Case("").Advance(24 * time.Hour)
-		l.token = read[struct {
-			Token string `json:"access_token"`
-		}](l.login("key", "secret")).Token
+		l.Advance(24 * time.Hour)
+		l.renew()
 	}
 }
 
@@ -332,26 +277,26 @@ const wish = `{"recordType":"i","recordNumber":2000005,"pickupLocation":"main"}`
 func TestAHoldWhoseAnswerWasLostWasPlacedOnce(t *testing.T) {
 	l := open(t, "holds.place: commit-then-504")
 	const path = "/patrons/3000001/holds/requests"
-	if a := l.send("POST", path, wish); a.status != 504 {
-		t.Fatalf("got %d", a.status)
+	if a := l.Send("POST", path, wish); a.Status != 504 {
+		t.Fatalf("got %d", a.Status)
 	}
-	if got := fault(l.send("POST", path, wish)); got != "500 132 929 XCirc error" {
+	if got := fault(t, l.Send("POST", path, wish)); got != "500 132 929 XCirc error" {
 		t.Errorf("got %s", got)
 	}
-	entries := read[list](l.send("GET", "/patrons/3000001/holds", "")).Entries
-	if len(entries) != 1 || l.api.Effects().Kinds["hold"].Count != 1 || !strings.HasSuffix(entries[0]["record"].(string), "/items/2000005") {
-		t.Errorf("got %v, %+v", entries, l.api.Effects())
+	entries := packtest.Read[list](l.Get("/patrons/3000001/holds")).Entries
+	if len(entries) != 1 || l.API.Effects().Kinds["hold"].Count != 1 || !strings.HasSuffix(entries[0]["record"].(string), "/items/2000005") {
+		t.Errorf("got %v, %+v", entries, l.API.Effects())
 	}
 }
 
 func TestAHoldIsPendingAndThenReady(t *testing.T) {
 	l := open(t, "")
 	status := func() any {
-		return read[list](l.send("GET", "/patrons/3000001/holds", "")).Entries[0]["status"].(map[string]any)["code"]
+		return packtest.Read[list](l.Get("/patrons/3000001/holds")).Entries[0]["status"].(map[string]any)["code"]
 	}
-	l.send("POST", "/patrons/3000001/holds/requests", wish)
+	l.Send("POST", "/patrons/3000001/holds/requests", wish)
 	before := status()
-	l.api.Case("").Advance(2 * time.Second)
+	l.Advance(2 * time.Second)
 	if after := status(); before != "0" || after != "i" {
 		t.Errorf("got %v, then %v", before, after)
 	}
@@ -359,16 +304,16 @@ func TestAHoldIsPendingAndThenReady(t *testing.T) {
 
 func TestTheNextInTheQueueMovesUpWhenAHoldIsCancelled(t *testing.T) {
 	l := open(t, "")
-	l.send("POST", "/patrons/3000001/holds/requests", wish)
-	l.send("POST", "/patrons/3000002/holds/requests", wish)
-	second := func() map[string]any { return read[map[string]any](l.send("GET", "/patrons/holds/2", "")) }
+	l.Send("POST", "/patrons/3000001/holds/requests", wish)
+	l.Send("POST", "/patrons/3000002/holds/requests", wish)
+	second := func() map[string]any { return packtest.Read[map[string]any](l.Get("/patrons/holds/2")) }
 	if got := second()["priority"]; got != 1.0 {
 		t.Errorf("got priority %v, want 1", got)
 	}
-	if a := l.send("DELETE", "/patrons/holds/1", ""); a.status != 204 {
-		t.Fatalf("got %d %s", a.status, a.body)
+	if a := l.Send("DELETE", "/patrons/holds/1", ""); a.Status != 204 {
+		t.Fatalf("got %d %s", a.Status, a.Body)
 	}
-	l.api.Case("").Advance(2 * time.Second)
+	l.Advance(2 * time.Second)
 	if got := second(); got["priority"] != 0.0 || got["status"].(map[string]any)["code"] != "i" {
 		t.Errorf("got %v", got)
 	}
@@ -381,7 +326,7 @@ func TestHoldsAreRefusedWithTheStatusOfAFailure(t *testing.T) {
 		{"by nobody", "3999999", wish, "404 107 0 Record not found"},
 		{"without a place", "3000001", `{"recordType":"i","recordNumber":2000005}`, "400 108 0 Invalid parameter"},
 	} {
-		if got := fault(open(t, "").send("POST", "/patrons/"+tt.patron+"/holds/requests", tt.body)); got != tt.want {
+		if got := fault(t, open(t, "").Send("POST", "/patrons/"+tt.patron+"/holds/requests", tt.Body)); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
 	}
@@ -389,9 +334,9 @@ func TestHoldsAreRefusedWithTheStatusOfAFailure(t *testing.T) {
 
 func TestASecondHoldLaterIsAnotherError(t *testing.T) {
 	l := open(t, "")
-	l.send("POST", "/patrons/3000001/holds/requests", wish)
-	l.api.Case("").Advance(5 * time.Minute)
-	if got := fault(l.send("POST", "/patrons/3000001/holds/requests", wish)); got != "500 132 2 XCirc error" {
+	l.Send("POST", "/patrons/3000001/holds/requests", wish)
+	l.Advance(5 * time.Minute)
+	if got := fault(t, l.Send("POST", "/patrons/3000001/holds/requests", wish)); got != "500 132 2 XCirc error" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -399,17 +344,17 @@ func TestASecondHoldLaterIsAnotherError(t *testing.T) {
 func TestPhonesAddUp(t *testing.T) {
 	l := open(t, "")
 	for range 2 {
-		l.send("PUT", "/patrons/3000001", `{"phones":[{"number":"1","type":"t"}]}`)
+		l.Send("PUT", "/patrons/3000001", `{"phones":[{"number":"1","type":"t"}]}`)
 	}
-	got := read[struct{ Phones []any }](l.send("GET", "/patrons/3000001", ""))
-	if len(got.Phones) != 2 || l.api.Effects().Kinds["patron update"].Repeated != 1 {
-		t.Errorf("got %v, %+v", got, l.api.Effects())
+	got := packtest.Read[struct{ Phones []any }](l.Get("/patrons/3000001"))
+	if len(got.Phones) != 2 || l.API.Effects().Kinds["patron update"].Repeated != 1 {
+		t.Errorf("got %v, %+v", got, l.API.Effects())
 	}
 }
 
 func TestAPatronMayBeReadAndNotWritten(t *testing.T) {
 	l := open(t, "")
-	if read, write := l.send("GET", "/patrons/3000007", "").status, l.send("PUT", "/patrons/3000007", `{}`).status; read != 200 || write != 404 {
+	if read, write := l.Get("/patrons/3000007").Status, l.Send("PUT", "/patrons/3000007", `{}`).Status; read != 200 || write != 404 {
 		t.Errorf("got %d, then %d", read, write)
 	}
 }
@@ -417,7 +362,7 @@ func TestAPatronMayBeReadAndNotWritten(t *testing.T) {
 func TestAWeakPINIsRefusedWithItsReason(t *testing.T) {
 	l := open(t, "")
 	for pin, want := range map[string]string{"1234": "400 136 6 PIN is not valid", strings.Repeat("17", 20): "400 136 3 PIN is not valid"} {
-		if got := fault(l.send("PUT", "/patrons/3000001", `{"pin":"`+pin+`"}`)); got != want {
+		if got := fault(t, l.Send("PUT", "/patrons/3000001", `{"pin":"`+pin+`"}`)); got != want {
 			t.Errorf("%s: got %s, want %s", pin, got, want)
 		}
 	}
@@ -425,15 +370,15 @@ func TestAWeakPINIsRefusedWithItsReason(t *testing.T) {
 
 func TestAPINIsValidOrNot(t *testing.T) {
 	l := open(t, "")
-	good := l.send("POST", "/patrons/validate", `{"barcode":"22003000001","pin":"4711"}`)
-	bad := l.send("POST", "/patrons/validate", `{"barcode":"22003000001","pin":"4712"}`)
-	if good.status != 204 || bad.status != 400 {
-		t.Errorf("got %d, then %d", good.status, bad.status)
+	good := l.Send("POST", "/patrons/validate", `{"barcode":"22003000001","pin":"4711"}`)
+	bad := l.Send("POST", "/patrons/validate", `{"barcode":"22003000001","pin":"4712"}`)
+	if good.Status != 204 || bad.Status != 400 {
+		t.Errorf("got %d, then %d", good.Status, bad.Status)
 	}
 }
 
 func TestAPatronIsFoundByBarcode(t *testing.T) {
-	got := read[map[string]any](open(t, "").send("GET", "/patrons/find?varFieldTag=b&varFieldContent=22003000002", ""))
+	got := packtest.Read[map[string]any](open(t, "").Get("/patrons/find?varFieldTag=b&varFieldContent=22003000002"))
 	if got["id"] != "3000002" {
 		t.Errorf("got %v", got)
 	}
@@ -441,31 +386,29 @@ func TestAPatronIsFoundByBarcode(t *testing.T) {
 
 func TestABibThatIsMadeIsFound(t *testing.T) {
 	l := open(t, "")
-	made := read[struct{ Link string }](l.send("POST", "/bibs", `{"title":"Salt"}`))
-	if got := read[map[string]any](l.send("GET", strings.TrimPrefix(made.Link, l.url), "")); got["title"] != "Salt" {
+	made := packtest.Read[struct{ Link string }](l.Send("POST", "/bibs", `{"title":"Salt"}`))
+	if got := packtest.Read[map[string]any](l.Get(strings.TrimPrefix(made.Link, l.URL))); got["title"] != "Salt" {
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestErrorsAreXMLForWhoWantsXML(t *testing.T) {
 	l := open(t, "")
-	r := l.request("GET", "/bibs/1", "")
-	r.Header.Set("Accept", "application/xml")
-	a := l.do(r)
-	if a.status != 404 || !strings.Contains(a.body, "<error><code>107</code>") || !strings.HasPrefix(a.header.Get("Content-Type"), "application/xml") {
-		t.Errorf("got %d %v %s", a.status, a.header, a.body)
+	a := l.Get("/bibs/1", "Accept: application/xml")
+	if a.Status != 404 || !strings.Contains(a.Body, "<error><code>107</code>") || !strings.HasPrefix(a.Header.Get("Content-Type"), "application/xml") {
+		t.Errorf("got %d %v %s", a.Status, a.Header, a.Body)
 	}
 }
 
 func TestATooManyRequestsComesFromAProxyInFront(t *testing.T) {
-	a := open(t, "bibs.list: 429(after=5s)").send("GET", "/bibs", "")
-	if a.status != 429 || a.header.Get("Retry-After") != "5" || a.header.Get("Content-Type") != "text/html" {
-		t.Errorf("got %d %v", a.status, a.header)
+	a := open(t, "bibs.list: 429(after=5s)").Get("/bibs")
+	if a.Status != 429 || a.Header.Get("Retry-After") != "5" || a.Header.Get("Content-Type") != "text/html" {
+		t.Errorf("got %d %v", a.Status, a.Header)
 	}
 }
 
 func TestAThrottleIsSierrasOwn(t *testing.T) {
-	if got := fault(open(t, "bibs.list: throttle").send("GET", "/bibs", "")); got != "500 109 0 Rate exceeded for endpoint" {
+	if got := fault(t, open(t, "bibs.list: throttle").Get("/bibs")); got != "500 109 0 Rate exceeded for endpoint" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -474,10 +417,8 @@ func TestAClientIsTheSameOneWithAnotherToken(t *testing.T) {
 	l := open(t, "bibs.list: 503 x2")
 	var got []int
 	for range 3 {
-		got = append(got, l.send("GET", "/bibs", "").status)
-		l.token = read[struct {
-			Token string `json:"access_token"`
-		}](l.login("key", "secret")).Token
+		got = append(got, l.Get("/bibs").Status)
+		l.renew()
 	}
 	if diff := cmp.Diff(got, []int{503, 503, 200}); diff != "" {
 		t.Error(diff)
@@ -485,8 +426,8 @@ func TestAClientIsTheSameOneWithAnotherToken(t *testing.T) {
 }
 
 func TestWhatIsNotThereIsRefusedWithWhatIs(t *testing.T) {
-	a := open(t, "").send("POST", "/bibs/query", "{}")
-	if a.status != 404 && a.status != 405 || !strings.Contains(a.body, "GET /iii/sierra-api/v6/bibs") {
-		t.Errorf("got %d %s", a.status, a.body)
+	a := open(t, "").Send("POST", "/bibs/query", "{}")
+	if a.Status != 404 && a.Status != 405 || !strings.Contains(a.Body, "GET /iii/sierra-api/v6/bibs") {
+		t.Errorf("got %d %s", a.Status, a.Body)
 	}
 }
