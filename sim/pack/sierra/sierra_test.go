@@ -326,7 +326,7 @@ func TestHoldsAreRefusedWithTheStatusOfAFailure(t *testing.T) {
 		{"by nobody", "3999999", wish, "404 107 0 Record not found"},
 		{"without a place", "3000001", `{"recordType":"i","recordNumber":2000005}`, "400 108 0 Invalid parameter"},
 	} {
-		if got := fault(t, open(t, "").Send("POST", "/patrons/"+tt.patron+"/holds/requests", tt.Body)); got != tt.want {
+		if got := fault(t, open(t, "").Send("POST", "/patrons/"+tt.patron+"/holds/requests", tt.body)); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
 	}
