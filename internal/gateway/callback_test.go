@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heedproject/heed"
+)
+
+// withCallbacks lets hooks.test be told, over the same wire as the API.
+func withCallbacks(t *testing.T, f func(*later)) {
+	t.Helper()
+	bubble(t, nil, func(l *later) {
+		l.set.Later.Callbacks = &Callbacks{
+			Hosts: []string{"hooks.test"}, Secret: "whsec_" + "c2VjcmV0LW9mLXRoZS1ob29r",
+			Transport: &heed.Transport{Base: l, Policy: CallbackPolicy(), Seed: 1},
+		}
+		f(l)
+	})
+}
+
+// hooks are the requests to the receiver of callbacks.
+func (l *later) hooks() (list []sight) {
+	for _, s := range l.sights() {
+		if strings.HasPrefix(s.url, "https://hooks.test/") {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func TestTheEndOfACallIsToldOnceItIsStoredAndSigned(t *testing.T) {
+	withCallbacks(t, func(l *later) {
+		at := l.async("POST", "/api/x", "b", "Heed-Callback", "https://hooks.test/done?for=7", "Heed-Correlation-Id", "c-1")
+		l.end(at)
+		time.Sleep(time.Minute)
+		told := l.hooks()
+		if len(told) != 1 || told[0].url != "https://hooks.test/done?for=7" || told[0].method != "POST" {
+			t.Fatalf("got %+v", told)
+		}
+		var got struct {
+			Type string         `json:"type"`
+			Data map[string]any `json:"data"`
+		}
+		if err := json.Unmarshal([]byte(told[0].body), &got); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]any{"id": strings.TrimPrefix(at, "/_heed/calls/"), "state": "done", "endpoint": "api", "method": "POST",
+			"correlation_id": "c-1", "status": 200.0, "attempts": 1.0, "location": at}
+		if diff := cmp.Diff(got.Data, want); diff != "" || got.Type != "call.done" {
+			t.Errorf("%s (-got +want):\n%s", got.Type, diff)
+		}
+		h := told[0].header
+		m := hmac.New(sha256.New, []byte("secret-of-the-hook"))
+		fmt.Fprintf(m, "%s.%s.%s", h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"), told[0].body)
+		if sig := "v1," + base64.StdEncoding.EncodeToString(m.Sum(nil)); h.Get("Webhook-Signature") != sig || !strings.HasPrefix(h.Get("Webhook-Id"), "msg_") {
+			t.Errorf("got %v, want the signature %s", h, sig)
+		}
+	})
+}
+
+func TestAReceiverThatIsDownIsToldLaterUnderTheSameId(t *testing.T) {
+	withCallbacks(t, func(l *later) {
+		l.api = func(r *http.Request, _ int) (int, http.Header, string) {
+			if r.URL.Host == "hooks.test" && len(l.hooks()) < 3 {
+				return 503, nil, "down"
+			}
+			return 200, nil, "x"
+		}
+		l.end(l.async("GET", "/api/x", "", "Heed-Callback", "https://hooks.test/h"))
+		time.Sleep(time.Hour)
+		told := l.hooks()
+		if len(told) != 3 || told[2].header.Get("Webhook-Id") != told[0].header.Get("Webhook-Id") ||
+			told[2].header.Get("Webhook-Timestamp") == told[0].header.Get("Webhook-Timestamp") {
+			t.Errorf("got %+v, want three with one id, each with the time of its sending", told)
+		}
+		var page listed
+		if l.operate("GET", "/_heed/calls?endpoint=_callback&state=done", "", &page); len(page.Calls) != 1 {
+			t.Errorf("the callback is not told as a queued call: %+v", page)
+		}
+	})
+}
+
+func TestOnlyListedHostsAreTold(t *testing.T) {
+	withCallbacks(t, func(l *later) {
+		for _, to := range []string{"http://hooks.test/", "https://evil.test/", "https://hooks.test:444/", "https://u:p@hooks.test/", "/path", "https://hooks.test/#x"} {
+			wantProblem(t, l.do(l.Gateway, "GET", "/api/x", "", "Prefer", "respond-async", "Heed-Callback", to), 403, "callback-not-allowed")
+		}
+		wantProblem(t, l.do(l.Gateway, "GET", "/api/x", "", "Heed-Callback", "https://hooks.test/"), 400, "callback-needs-async")
+		if n := len(l.sights()); n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+	})
+}
+
+func TestACallThatIsCutOffTellsItsCallbackWhatBecameOfIt(t *testing.T) {
+	withCallbacks(t, func(l *later) {
+		l.api = func(r *http.Request, _ int) (int, http.Header, string) {
+			if r.URL.Host == "hooks.test" {
+				return 204, nil, ""
+			}
+			return 422, nil, "no"
+		}
+		l.end(l.async("POST", "/api/x", "b", "Heed-Callback", "https://hooks.test/h"))
+		time.Sleep(time.Minute)
+		if told := l.hooks(); len(told) != 1 || !strings.Contains(told[0].body, `"type":"call.dead"`) || !strings.Contains(told[0].body, `"reason":"permanent"`) {
+			t.Errorf("got %+v", told)
+		}
+	})
+}
+
+func TestACallbackPolicyIsValid(t *testing.T) {
+	if bad := CallbackPolicy().Validate(); len(bad) > 0 {
+		t.Errorf("got %v", bad)
+	}
+}
