@@ -120,8 +120,8 @@ func (w *Match) hasPath(x *Exchange) bool {
 
 // hasAsked tells whether all that the request accepts is asked for.
 func (w *Match) hasAsked(x *Exchange) bool {
-	if len(w.Asked) == 0 {
-		return true
+	if len(w.Asked) == 0 || x.Accept == "" {
+		return len(w.Asked) == 0
 	}
 	for media := range strings.SplitSeq(x.Accept, ",") {
 		if !oneOf(w.Asked, essenceOf(media)) {

@@ -18,7 +18,8 @@ type grid [][]string
 // columns is how a table is laid out.
 type columns struct {
 	Width int
-	// Wrap are the columns that share what the others leave, and break lines.
+	// Wrap are the columns that share what the others leave, and break lines;
+	// the last one gets twice as much.
 	Wrap []int
 	// Indent stands before every line.
 	Indent string
@@ -88,7 +89,11 @@ func (t grid) widths(c columns) []int {
 		left -= 2
 	}
 	for n, i := range c.Wrap {
-		share := max(left/(len(c.Wrap)-n), least)
+		share := left
+		if n < len(c.Wrap)-1 {
+			share = left / (len(c.Wrap) - n + 1)
+		}
+		share = max(share, least)
 		widths[i] = min(widths[i], share)
 		left -= widths[i]
 	}
