@@ -2,6 +2,7 @@ package classify
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -205,14 +206,7 @@ func (s *Source) lines(all []string, now time.Time) (wait time.Duration, said bo
 	return wait, said
 }
 
-func (s *Source) ignores(text string) bool {
-	for _, nothing := range s.Ignore {
-		if text == nothing {
-			return true
-		}
-	}
-	return false
-}
+func (s *Source) ignores(text string) bool { return slices.Contains(s.Ignore, text) }
 
 // texts are the values of the body that the source points at.
 func (s *Source) texts(l *look) []string {
