@@ -202,7 +202,7 @@ func (s *Source) lines(all []string, now time.Time) (wait time.Duration, said bo
 	if s.Key != "" {
 		format = hint.RetryAfter
 	}
-	wait, _, said = hint.ParseLines(format, good, now)
+	wait, _, said = hint.ParseWait(format, good, now)
 	return wait, said
 }
 

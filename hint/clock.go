@@ -295,32 +295,21 @@ func saturatedIf(sat bool) Flags {
 	return 0
 }
 
-// ParseWait reads one text, such as a member of a body, as a wait from now.
-// It fails on what it cannot read, on a negative value, and on a format that
-// is no time.
-func ParseWait(f Format, text string, now time.Time) (time.Duration, Flags, bool) {
-	c := clock{now: now}
+// ParseWait reads texts, the lines of a header or a member of a body, as one
+// wait from now: the longest of those that can be read. It fails where none can
+// be, on negative values, and on a format that is no time.
+func ParseWait(f Format, texts []string, now time.Time) (time.Duration, Flags, bool) {
 	if f == KeyValue {
-		text, _ = member(text, "", resetNames)
-		f = RetryAfter
-	}
-	return c.read(f, trim(text))
-}
-
-// ParseLines reads all lines of a header as one wait from now: the longest of
-// those that can be read.
-func ParseLines(f Format, lines []string, now time.Time) (time.Duration, Flags, bool) {
-	if f == KeyValue {
-		var texts []string
-		for _, line := range lines {
-			if text, ok := member(line, "", resetNames); ok {
-				texts = append(texts, text)
+		var values []string
+		for _, text := range texts {
+			if v, ok := member(text, "", resetNames); ok {
+				values = append(values, v)
 			}
 		}
-		lines, f = texts, RetryAfter
+		texts, f = values, RetryAfter
 	}
 	c := clock{now: now}
-	r := c.longest(f, lines)
+	r := c.longest(f, texts)
 	return r.wait, r.odd, r.ok
 }
 

@@ -94,7 +94,7 @@ func FuzzParseWait(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, format, text string) {
-		d, _, ok := ParseWait(Format(format), text, now)
+		d, _, ok := ParseWait(Format(format), []string{text}, now)
 		if d < 0 || d > MaxWait || !ok && d != 0 {
 			t.Errorf("%s %q: got %v, %t", format, text, d, ok)
 		}

@@ -123,3 +123,21 @@ func TestOddThingsHaveWords(t *testing.T) {
 		t.Errorf("-got +want:\n%s", diff)
 	}
 }
+
+func TestSeveralTextsGiveTheLongestThatCanBeRead(t *testing.T) {
+	d, odd, ok := ParseWait(Seconds, []string{"soon", "3", "-9", "7"}, now)
+	if diff := cmp.Diff(parsed{d, odd, ok}, parsed{7 * time.Second, Repeated, true}); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
+	}
+	if d, _, ok := ParseWait(KeyValue, []string{"total=1", "resets=41"}, now); !ok || d != 41*time.Second {
+		t.Errorf("got %v, %t, want 41s", d, ok)
+	}
+}
+
+func TestAMemberIsFoundByItsKey(t *testing.T) {
+	for key, want := range map[string]string{"resets": "41", "RESETS": "41", "left": ""} {
+		if got := Member("total=100; resets=41", key); got != want {
+			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+	}
+}

@@ -289,7 +289,7 @@ var waitTexts = []struct {
 func TestParseWait(t *testing.T) {
 	for _, c := range waitTexts {
 		t.Run(string(c.format)+" "+c.text, func(t *testing.T) {
-			d, odd, ok := ParseWait(c.format, c.text, now)
+			d, odd, ok := ParseWait(c.format, []string{c.text}, now)
 			if diff := cmp.Diff(parsed{d, odd, ok}, c.want); diff != "" {
 				t.Errorf("-got +want:\n%s", diff)
 			}
