@@ -195,14 +195,7 @@ func answered(x *provider.Pasted, peeked int) string {
 
 // write tells it to people.
 func (e *explained) write(sh *shell) error {
-	decided := "the neutral table, by " + e.Rule
-	if e.Ruled {
-		decided = "rule " + e.Rule
-		if e.Grade != "" {
-			decided += " (" + e.Grade + ": " + e.Source + ")"
-		}
-	}
-	rows := [][2]string{{"answer", e.answer}, {"decided", decided}}
+	rows := [][2]string{{"answer", e.answer}, {"decided", e.decided()}}
 	if e.Because != "" {
 		rows = append(rows, [2]string{"because", e.Because})
 	}
@@ -225,6 +218,19 @@ func (e *explained) write(sh *shell) error {
 		return err
 	}
 	return e.steps(sh)
+}
+
+// decided says what did.
+func (e *explained) decided() string {
+	switch {
+	case e.Ruled && e.Grade != "":
+		return "rule " + e.Rule + " (" + e.Grade + ": " + e.Source + ")"
+	case e.Ruled:
+		return "rule " + e.Rule
+	case strings.HasSuffix(e.Rule, ": true"), strings.HasSuffix(e.Rule, ": false"):
+		return "the server itself, by header " + e.Rule
+	}
+	return "the neutral table, by " + e.Rule
 }
 
 func (q *quota) String() string {

@@ -120,6 +120,9 @@ func section(sh *shell, p *provider.Profile, facts []fact) error {
 		t = append(t, []string{f.About, f.Says, use, f.Grade, f.Source})
 	}
 	wrap := []int{0, 4, 1}
+	if sh.width() >= usual { // names are searched for, so they stay whole
+		wrap = wrap[1:]
+	}
 	if facts[0].Block == "notes" {
 		t, wrap = t.without(0), []int{3, 0}
 	}
