@@ -3,6 +3,7 @@ package classify
 import (
 	"math"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,6 +199,18 @@ func TestXMLTextIsMatched(t *testing.T) {
 	} {
 		if got := c.Classify(answer("GET", 500).body("text/xml", body), nil).Rule; got != want {
 			t.Errorf("%s: got %q, want %q", body, got, want)
+		}
+	}
+}
+
+func TestALongTextHidesNothingBehindIt(t *testing.T) {
+	c := rules(t, Rule{ID: "it", When: Match{XML: &XMLMatch{Names: []string{"a", "code"}, Value: is("x")}}, Then: Verdict{Class: Throttled}})
+	for size := maxValue - 4; size <= maxValue+4; size++ {
+		long := strings.Repeat("y", size)
+		for _, body := range []string{"<r><a>" + long + "</a><code>x</code></r>", "<r><a><![CDATA[" + long + "]]></a><code>x</code></r>"} {
+			if got := c.Classify(answer("GET", 500).body("text/xml", body), nil).Rule; got != "it" {
+				t.Errorf("%d bytes: got %q, want it", size, got)
+			}
 		}
 	}
 }

@@ -181,23 +181,21 @@ func (x *xmlText) section() error {
 
 // literal notes a CDATA section, in which an & is no reference.
 func (x *xmlText) literal() error {
-	from := len(x.found[len(x.found)-1].raw)
-	for {
+	t := &x.found[len(x.found)-1]
+	from := len(t.raw)
+	var tail [3]byte
+	for string(tail[:]) != "]]>" {
 		c, ok := x.in.next()
 		if !ok {
 			return x.cut("]]>")
 		}
+		copy(tail[:], tail[1:])
+		tail[2] = c
 		x.say(c)
-		t := &x.found[len(x.found)-1]
-		if bytes.HasSuffix(t.raw[from:], []byte("]]>")) {
-			text := html.EscapeString(string(t.raw[from : len(t.raw)-3]))
-			t.raw = append(t.raw[:from], text...)
-			return nil
-		}
-		if len(t.raw) >= maxValue {
-			return x.until("]]>")
-		}
 	}
+	text := html.EscapeString(string(bytes.TrimSuffix(t.raw[from:], tail[:])))
+	t.raw = append(t.raw[:from], text...)
+	return nil
 }
 
 // docType skips a document type, with what is declared between its brackets.
