@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -194,12 +195,18 @@ func TestMemoryDoesNotGrowWithTheDocument(t *testing.T) {
 		{"text/xml", `<a b="`, `value`, `"/>`},
 		{"text/xml", `<a>`, `<!-- x --><![CDATA[y]]>`, `</a>`},
 	} {
+		// The runtime allocates too, now and then: the fewest of several runs
+		// are those of the work itself.
 		allocs := func(n int64) float64 {
-			return testing.AllocsPerRun(1, func() {
-				if _, err := Complete(row.media, endless(row.begin, row.middle, row.end, n)); err != nil {
-					t.Errorf("%s: %v", row.middle, err)
-				}
-			})
+			fewest := math.Inf(1)
+			for range 4 {
+				fewest = min(fewest, testing.AllocsPerRun(1, func() {
+					if _, err := Complete(row.media, endless(row.begin, row.middle, row.end, n)); err != nil {
+						t.Errorf("%s: %v", row.middle, err)
+					}
+				}))
+			}
+			return fewest
 		}
 		if small, large := allocs(64<<10), allocs(512<<10); large > small {
 			t.Errorf("%s %s: %v allocations for 64 KiB, %v for 512 KiB", row.media, row.middle, small, large)
