@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heedproject/heed/sim"
+	"github.com/heedproject/heed/sim/pack/alma"
 	"github.com/heedproject/heed/sim/pack/generic"
 	"github.com/heedproject/heed/sim/pack/jira"
 	"github.com/heedproject/heed/sim/pack/kalshi"
@@ -15,6 +16,7 @@ import (
 // table lists the packs. A new one is added here and nowhere else.
 var table = []func() sim.Pack{
 	generic.Pack,
+	alma.Pack,
 	jira.Pack,
 	kalshi.Pack,
 	sierra.Pack,

@@ -1,0 +1,53 @@
+package alma
+
+import (
+	"iter"
+	"strconv"
+
+	"github.com/heedproject/heed/sim"
+)
+
+const (
+	usualPage = 10
+	maxPage   = 100
+)
+
+// value is a code with what it means.
+type value struct {
+	Value string `json:"value" xml:",chardata"`
+	Desc  string `json:"desc,omitempty" xml:"desc,attr,omitempty"`
+}
+
+// window is which part of a list was asked for.
+type window struct{ limit, offset int }
+
+func windowOf(x *sim.Exchange) (window, bool) {
+	w := window{usualPage, 0}
+	for name, p := range map[string]*int{"limit": &w.limit, "offset": &w.offset} {
+		if text := x.Query(name); text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 0 {
+				return w, false
+			}
+			*p = n
+		}
+	}
+	w.limit = min(w.limit, maxPage)
+	return w, true
+}
+
+// part takes the window out of all, and counts them. Beyond the end the total
+// is nil, as clients report.
+func part[T any](w window, all iter.Seq[T]) (found []T, total *int) {
+	n := 0
+	found = []T{}
+	for v := range all {
+		if n++; n > w.offset && len(found) < w.limit {
+			found = append(found, v)
+		}
+	}
+	if w.offset > 0 && w.offset >= n {
+		return found, nil
+	}
+	return found, &n
+}
