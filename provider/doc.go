@@ -136,7 +136,8 @@
 //	  lost: look-for-it                   # id of a recipe, where there is no key
 //	  about: …
 //
-// The rest is told:
+// The rest is told (of auth, heed config check uses resign: it warns of a queue
+// for what must be signed anew):
 //
 //	auth:
 //	  - {kind: oauth2_client, place: header, name: Authorization, prefix: 'Bearer ', lifetime: 1h,

@@ -50,6 +50,9 @@ type Profile struct {
 	Policy policy.Policy
 	// Query sets request parameters.
 	Query map[string]string
+	// Signed tells that every attempt must be signed anew: what is kept and
+	// sent later is refused.
+	Signed bool
 	// Facts lists what is known, and from where.
 	Facts []Known
 	// Exchanges are the golden exchanges in the file itself. Those of the
@@ -144,6 +147,7 @@ func compile(name string, data []byte, builtIn bool) (Profile, []sheet.Problem) 
 	}
 	p = Profile{Name: own.name, Title: own.title, Extends: own.extends, Hosts: own.hosts, Exchanges: own.exchanges,
 		sheets: append(slices.Clone(base.sheets), node)}
+	p.Signed = base.Signed || slices.ContainsFunc(own.auth, func(a Auth) bool { return a.Resign })
 	p.Facts = slices.Concat(c.own, base.Facts)
 	p.terms()
 	return p, nil

@@ -173,7 +173,14 @@ func (l *linter) limits(e *Endpoint, p *policy.Policy) {
 // published compares with what the provider itself says it bears.
 func (l *linter) published(e *Endpoint, p *policy.Policy) {
 	known, ok := l.config.profile(e)
-	if !ok || known.Policy.Limits.Rate == 0 {
+	if !ok {
+		return
+	}
+	if known.Signed && e.Async.needsQueue() {
+		l.warn("async", "let the caller repeat, who can sign",
+			"%s wants every attempt signed anew, and the queue sends what was signed when the call came", known.Name)
+	}
+	if known.Policy.Limits.Rate == 0 {
 		return
 	}
 	if most := known.Policy.Limits; p.Limits.Rate > most.Rate && p.Limits.Source == most.Source {
