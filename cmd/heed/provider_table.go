@@ -58,15 +58,16 @@ func (t grid) write(out io.Writer, c columns) error {
 			lines = max(lines, len(cells[i]))
 		}
 		for n := range lines {
-			line := c.Indent
+			var line strings.Builder
+			line.WriteString(c.Indent)
 			for i := range row {
 				cell := ""
 				if n < len(cells[i]) {
 					cell = cells[i][n]
 				}
-				line += cell + strings.Repeat(" ", max(widths[i]-utf8.RuneCountInString(cell), 0)+2)
+				line.WriteString(cell + strings.Repeat(" ", max(widths[i]-utf8.RuneCountInString(cell), 0)+2))
 			}
-			b.WriteString(strings.TrimRight(line, " ") + "\n")
+			b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 		}
 	}
 	_, err := io.WriteString(out, b.String())
