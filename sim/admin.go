@@ -1,40 +1,49 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/heedproject/heed/provider/sheet"
 )
 
 // adminNames are the paths by which the simulator is asked and told. With
 // /t/CASE before them, or the header Sim-Case, they mean that case.
 var adminNames = []string{
 	"GET /_sim/journal", "GET /_sim/effects", "GET /_sim/steps", "POST /_sim/steps", "POST /_sim/reset",
-	"GET /_sim/clock", "POST /_sim/clock", "GET /_sim/cases", "DELETE /t/{case}",
+	"GET /_sim/clock", "POST /_sim/clock", "GET /_sim/webhooks", "POST /_sim/webhooks", "DELETE /_sim/webhooks/{id}",
+	"POST /_sim/scenario", "GET /_sim/cases", "DELETE /t/{case}",
 }
 
 // admin answers what is asked of the simulator itself. Nothing there is
-// throttled or journaled, and asking makes no case.
+// throttled or journaled.
 func (a *API) admin(w http.ResponseWriter, r *http.Request, id, path string) {
 	asked := r.Method + " " + path
-	switch asked {
-	case "DELETE ":
-		a.remove(w, id)
+	do, known := admins[asked]
+	hook, isHook := strings.CutPrefix(asked, "DELETE /_sim/webhooks/")
+	switch {
+	case asked == "DELETE ":
+		send(w, gone(a.Remove(id), "case"))
 		return
-	case "GET /_sim/cases":
+	case asked == "GET /_sim/cases":
 		kept, forgotten := a.Cases()
 		send(w, show(struct {
 			Cases     int `json:"cases"`
 			Forgotten int `json:"forgotten"`
 		}{kept, forgotten}))
 		return
-	}
-	do, ok := admins[asked]
-	if !ok {
+	case isHook:
+		send(w, gone(a.Case(id).RemoveWebhook(hook), "webhook"))
+		return
+	case !known && asked != scenarioPage:
 		send(w, Plain(nil, Refusal{Kind: Unknown, Detail: "the simulator has no such page"}))
 		return
 	}
@@ -43,32 +52,38 @@ func (a *API) admin(w http.ResponseWriter, r *http.Request, id, path string) {
 	if r.Body != nil {
 		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxScript))
 	}
-	if err != nil {
-		send(w, problem(http.StatusBadRequest, "the body could not be read, or is too long"))
-		return
+	switch {
+	case err != nil:
+		send(w, problem(http.StatusBadRequest, fmt.Sprintf("the body could not be read, or is longer than %d bytes", maxScript)))
+	case asked == scenarioPage:
+		send(w, a.takeScenario(id, body))
+	default:
+		send(w, do(a.Case(id), r.URL.Query(), body))
 	}
-	send(w, do(a.Case(id), body))
 }
 
-var admins = map[string]func(c *Case, body []byte) Answer{
-	"GET /_sim/journal": func(c *Case, _ []byte) Answer { return show(c.Journal()) },
-	"GET /_sim/effects": func(c *Case, _ []byte) Answer { return show(c.Effects()) },
-	"GET /_sim/steps":   func(c *Case, _ []byte) Answer { return showSteps(c) },
-	"POST /_sim/steps":  takeSteps,
-	"POST /_sim/reset": func(c *Case, _ []byte) Answer {
+const scenarioPage = "POST /_sim/scenario"
+
+var admins = map[string]func(c *Case, query url.Values, body []byte) Answer{
+	"GET /_sim/journal":   showJournal,
+	"GET /_sim/effects":   func(c *Case, _ url.Values, _ []byte) Answer { return show(c.Effects()) },
+	"GET /_sim/steps":     func(c *Case, _ url.Values, _ []byte) Answer { return showSteps(c) },
+	"POST /_sim/steps":    takeSteps,
+	"GET /_sim/clock":     func(c *Case, _ url.Values, _ []byte) Answer { return showClock(c.Now()) },
+	"POST /_sim/clock":    moveClock,
+	"GET /_sim/webhooks":  showWebhooks,
+	"POST /_sim/webhooks": takeWebhook,
+	"POST /_sim/reset": func(c *Case, _ url.Values, _ []byte) Answer {
 		c.Reset()
 		return Answer{Status: http.StatusNoContent}
 	},
-	"GET /_sim/clock":  func(c *Case, _ []byte) Answer { return showClock(c.Now()) },
-	"POST /_sim/clock": moveClock,
 }
 
-func (a *API) remove(w http.ResponseWriter, id string) {
-	if !a.Remove(id) {
-		send(w, problem(http.StatusNotFound, "there is no such case"))
-		return
+func gone(was bool, what string) Answer {
+	if !was {
+		return problem(http.StatusNotFound, "there is no such "+what)
 	}
-	send(w, Answer{Status: http.StatusNoContent})
+	return Answer{Status: http.StatusNoContent}
 }
 
 // show is JSON for people.
@@ -80,6 +95,39 @@ func show(v any) Answer {
 	return Answer{Status: 200, Body: append(body, '\n')}
 }
 
+// showJournal tells all, or what ?operation=, ?caller=, ?path=, ?status= and
+// ?after= (a seq) leave of it.
+func showJournal(c *Case, query url.Values, _ []byte) Answer {
+	after, status := 0, -1
+	for name := range query {
+		var err error
+		switch text := query.Get(name); name {
+		case "after":
+			after, err = strconv.Atoi(text)
+		case "status":
+			status, err = strconv.Atoi(text)
+		case "operation", "caller", "path":
+		default:
+			err = errors.New("unknown")
+		}
+		if err != nil {
+			return problem(http.StatusBadRequest, fmt.Sprintf(
+				"%q asks for nothing here; use operation=, caller=, path=, or a number after status= or after=", name))
+		}
+	}
+	is := func(name, have string) bool { return !query.Has(name) || query.Get(name) == have }
+	j := c.Journal()
+	kept := j.Entries[:0]
+	for _, e := range j.Entries {
+		if e.Seq > after && (status < 0 || e.Status == status) &&
+			is("operation", e.Operation) && is("caller", e.Caller) && is("path", e.Path) {
+			kept = append(kept, e)
+		}
+	}
+	j.Entries = kept
+	return show(j)
+}
+
 func showSteps(c *Case) Answer { return Text(200, "text/plain; charset=utf-8", c.Steps().String()) }
 
 func showClock(now time.Time) Answer {
@@ -88,10 +136,23 @@ func showClock(now time.Time) Answer {
 	}{now})
 }
 
+// strict reads JSON in which every name must be known.
+func strict(body []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the end")
+	}
+	return nil
+}
+
 // moveClock takes {"advance": "90s"}.
-func moveClock(c *Case, body []byte) Answer {
+func moveClock(c *Case, _ url.Values, body []byte) Answer {
 	var asked struct{ Advance string }
-	err := json.Unmarshal(body, &asked)
+	err := strict(body, &asked)
 	d, bad := time.ParseDuration(asked.Advance)
 	if err != nil || bad != nil || d < 0 || d > maxAdvance {
 		return problem(http.StatusBadRequest, fmt.Sprintf(`send {"advance": "90s"}, a duration from 0s to %v`, maxAdvance))
@@ -102,8 +163,97 @@ func moveClock(c *Case, body []byte) Answer {
 // maxAdvance is ten years.
 const maxAdvance = 10 * 365 * 24 * time.Hour
 
+// shownWebhook is a Webhook in JSON.
+type shownWebhook struct {
+	ID     string   `json:"id,omitempty"`
+	URL    string   `json:"url"`
+	Secret string   `json:"secret,omitempty"`
+	Pack   string   `json:"pack,omitempty"`
+	Events []string `json:"events,omitempty"`
+	Delay  string   `json:"delay,omitempty"`
+}
+
+func showWebhooks(c *Case, _ url.Values, _ []byte) Answer {
+	all := []shownWebhook{}
+	for _, r := range c.Webhooks() {
+		one := shownWebhook{ID: r.ID, URL: r.URL, Pack: r.Pack, Events: r.Events}
+		if r.Delay > 0 {
+			one.Delay = r.Delay.String()
+		}
+		all = append(all, one)
+	}
+	return show(struct {
+		Webhooks []shownWebhook `json:"webhooks"`
+	}{all})
+}
+
+// takeWebhook registers a URL; the answer tells the secret, once.
+func takeWebhook(c *Case, _ url.Values, body []byte) Answer {
+	var asked shownWebhook
+	err := strict(body, &asked)
+	var delay time.Duration
+	if err == nil && asked.Delay != "" {
+		delay, err = time.ParseDuration(asked.Delay)
+	}
+	if err != nil || asked.ID != "" {
+		return problem(http.StatusBadRequest,
+			`send {"url": "http://127.0.0.1:9000/hook"}, and if you like "events": ["charge.*"], "secret", "pack" and "delay": "5s"`)
+	}
+	h := Webhook{URL: asked.URL, Secret: asked.Secret, Pack: asked.Pack, Events: asked.Events, Delay: delay}
+	if asked.ID, asked.Secret, err = c.AddWebhook(h); err != nil {
+		return problem(http.StatusBadRequest, strings.TrimPrefix(err.Error(), "sim: "))
+	}
+	an := show(asked)
+	an.Status = http.StatusCreated
+	return an
+}
+
+// takeScenario begins the case anew in the world of the body.
+func (a *API) takeScenario(id string, body []byte) Answer {
+	c, err := a.readScenario(id, body)
+	if err != nil {
+		return refuseScenario(err)
+	}
+	names := make([]string, len(c.realm.packs))
+	for i, p := range c.realm.packs {
+		names[i] = p.Name
+	}
+	return show(struct {
+		Case  string    `json:"case"`
+		Packs []string  `json:"packs"`
+		Steps string    `json:"steps"`
+		Now   time.Time `json:"now"`
+	}{id, names, c.Steps().String(), c.Now()})
+}
+
+// placed is an error that knows all places where a document is wrong.
+type placed interface{ All() []sheet.Problem }
+
+func refuseScenario(err error) Answer {
+	type place struct {
+		Line    int    `json:"line,omitempty"`
+		Column  int    `json:"column,omitempty"`
+		Path    string `json:"path,omitempty"`
+		Message string `json:"message"`
+		Remedy  string `json:"remedy,omitempty"`
+	}
+	var all []place
+	var bad placed
+	if errors.As(err, &bad) {
+		for _, p := range bad.All() {
+			all = append(all, place{p.Line, p.Column, p.Path, p.Message, p.Remedy})
+		}
+	}
+	return JSON(http.StatusBadRequest, struct {
+		Title    string  `json:"title"`
+		Status   int     `json:"status"`
+		Detail   string  `json:"detail"`
+		Problems []place `json:"problems,omitempty"`
+	}{"Bad Request", 400, strings.TrimPrefix(err.Error(), "sim: "), all}).With("Content-Type", "application/problem+json")
+}
+
 // takeSteps replaces the script by the body of the request.
-func takeSteps(c *Case, body []byte) Answer {
+func takeSteps(c *Case, _ url.Values, body []byte) Answer {
 	err := c.SetSteps(string(body))
 	if bad, ok := errors.AsType[*StepsError](err); ok {
 		return JSON(http.StatusBadRequest, struct {

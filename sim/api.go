@@ -1,12 +1,11 @@
 package sim
 
 import (
-	"fmt"
-	"net"
+	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,60 +13,74 @@ const maxBody = 1 << 20 // bytes of a request
 
 // API serves simulated providers. It is safe for use by many goroutines.
 type API struct {
-	world World
-	packs []*pack
-	hosts bool // some pack has a host
-	steps Steps
-	own   map[string]Steps // of the cases that have their own
+	realm atomic.Pointer[realm] // of the cases that have none of their own
 
 	mu        sync.RWMutex
 	cases     map[string]*Case
 	forgotten int
-	nameless  *Case // the case ""
+	nameless  atomic.Pointer[Case] // the case ""
 }
 
 // New makes an API that behaves as w says.
 func New(w World) (*API, error) {
-	w = w.withDefaults()
-	if err := w.check(); err != nil {
+	r, err := newRealm(w)
+	if err != nil {
 		return nil, err
 	}
-	a := &API{world: w, own: map[string]Steps{}, cases: map[string]*Case{}}
-	for i, p := range w.Packs {
-		ready, err := newPack(p, i, w.limits())
-		if err != nil {
-			return nil, fmt.Errorf("sim: %w", err)
-		}
-		if slices.ContainsFunc(a.packs, func(o *pack) bool { return o.Name == p.Name }) {
-			return nil, fmt.Errorf("sim: pack %s is there twice; name it once", p.Name)
-		}
-		a.packs = append(a.packs, ready)
-		a.hosts = a.hosts || len(p.Hosts) > 0
-	}
-	var err error
-	if a.steps, err = a.parse(w.Steps); err != nil {
-		return nil, fmt.Errorf("sim: %w", err)
-	}
-	for id, text := range w.CaseSteps {
-		if !validCase(id) {
-			return nil, fmt.Errorf("sim: case %q: an id has at most 64 letters, digits, hyphens, underscores and dots", id)
-		}
-		if a.own[id], err = a.parse(text); err != nil {
-			return nil, fmt.Errorf("sim: case %s: %w", id, err)
-		}
-	}
-	a.nameless = newCase(a, "")
-	a.cases[""] = a.nameless
+	a := &API{cases: map[string]*Case{}}
+	a.realm.Store(r)
+	a.put(newCase(r, ""))
 	return a, nil
 }
 
-// parse reads a script and looks up what it names in the packs.
-func (a *API) parse(text string) (Steps, error) {
-	s, err := ParseSteps(text)
-	if err != nil {
-		return s, err
+// put makes c the case of its id, in place of the one that was.
+func (a *API) put(c *Case) {
+	if before, ok := a.cases[c.id]; ok {
+		before.end()
 	}
-	return s, a.resolve(&s)
+	a.cases[c.id] = c
+	if c.id == "" {
+		a.nameless.Store(c)
+	}
+}
+
+// Begin makes the case with this id anew, in a world of its own. The case
+// without a name takes all with it that has not begun yet: cases that are made
+// later begin in its world. A world that cannot be changes nothing.
+func (a *API) Begin(id string, w World) (*Case, error) {
+	if !validCase(id) {
+		return nil, errors.New("sim: " + caseRule)
+	}
+	r, err := newRealm(w)
+	if err != nil {
+		return nil, err
+	}
+	c := newCase(r, id)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if id == "" {
+		a.realm.Store(r)
+	}
+	a.put(c)
+	c.idle.Store(time.Now().UnixNano())
+	return c, nil
+}
+
+// readScenario begins the case anew in the world that text tells of. Where the
+// new world reads no scenarios itself, those are read as before.
+func (a *API) readScenario(id string, text []byte) (*Case, error) {
+	read := a.realm.Load().world.Scenario
+	if read == nil {
+		return nil, errors.New("this simulator reads no scenarios; heed sim does")
+	}
+	w, err := read(text)
+	if err != nil {
+		return nil, err
+	}
+	if w.Scenario == nil {
+		w.Scenario = read
+	}
+	return a.Begin(id, w)
 }
 
 // Case returns the case with this id, and makes it where there is none. At
@@ -75,7 +88,7 @@ func (a *API) parse(text string) (Steps, error) {
 // is forgotten.
 func (a *API) Case(id string) *Case {
 	if id == "" {
-		return a.nameless
+		return a.nameless.Load()
 	}
 	a.mu.RLock()
 	c := a.cases[id]
@@ -93,10 +106,10 @@ func (a *API) add(id string) *Case {
 	if c, ok := a.cases[id]; ok {
 		return c
 	}
-	if len(a.cases) > a.world.Cases {
+	if len(a.cases) > a.realm.Load().world.Cases {
 		var oldest *Case
 		for _, c := range a.cases {
-			if c != a.nameless && (oldest == nil || c.idle.Load() < oldest.idle.Load()) {
+			if c.id != "" && (oldest == nil || c.idle.Load() < oldest.idle.Load()) {
 				oldest = c
 			}
 		}
@@ -104,7 +117,7 @@ func (a *API) add(id string) *Case {
 		delete(a.cases, oldest.id)
 		a.forgotten++
 	}
-	c := newCase(a, id)
+	c := newCase(a.realm.Load(), id)
 	a.cases[id] = c
 	return c
 }
@@ -113,7 +126,7 @@ func (a *API) add(id string) *Case {
 // The case without a name is emptied.
 func (a *API) Remove(id string) bool {
 	if id == "" {
-		a.nameless.Reset()
+		a.Reset()
 		return true
 	}
 	a.mu.Lock()
@@ -141,26 +154,27 @@ func (a *API) Close() {
 	for _, c := range a.cases {
 		c.end()
 	}
-	a.cases = map[string]*Case{"": a.nameless}
+	a.cases = map[string]*Case{"": a.nameless.Load()}
 }
 
 // Reset empties the case without a name; see Case.Reset.
-func (a *API) Reset() { a.nameless.Reset() }
+func (a *API) Reset() { a.Case("").Reset() }
 
 // SetSteps replaces the script of the case without a name.
-func (a *API) SetSteps(text string) error { return a.nameless.SetSteps(text) }
+func (a *API) SetSteps(text string) error { return a.Case("").SetSteps(text) }
 
 // Journal returns what the case without a name saw so far.
-func (a *API) Journal() Journal { return a.nameless.Journal() }
+func (a *API) Journal() Journal { return a.Case("").Journal() }
 
 // Effects returns what was done in the case without a name so far.
-func (a *API) Effects() Effects { return a.nameless.Effects() }
+func (a *API) Effects() Effects { return a.Case("").Effects() }
 
 // ServeHTTP answers one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	id, path := a.address(r)
+	common := a.realm.Load()
+	id, path := common.address(r)
 	if !validCase(id) {
-		send(w, problem(http.StatusBadRequest, "a case id has at most 64 letters, digits, hyphens, underscores and dots"))
+		send(w, problem(http.StatusBadRequest, caseRule))
 		return
 	}
 	if path == "/_sim" || strings.HasPrefix(path, "/_sim/") || r.Method == http.MethodDelete && path == "" {
@@ -168,12 +182,13 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := &Exchange{Request: r, w: w}
-	x.pack, x.Path = a.route(r, path)
-	x.credential = x.pack.credential(r)
+	x.route(common, path)
 	if id == "" {
 		id = caseInCredential(r, x.credential)
 	}
-	x.own = a.Case(id)
+	if x.own = a.Case(id); x.own.realm != common {
+		x.route(x.own.realm, path)
+	}
 	x.read()
 	x.pack.find(x)
 	x.begin()
@@ -186,68 +201,4 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		x.usual()
 	}
-}
-
-// address finds the case of r: in the path, the header or the host. The path
-// is what follows the case.
-func (a *API) address(r *http.Request) (id, path string) {
-	path = r.URL.Path
-	if rest, ok := strings.CutPrefix(path, "/t/"); ok {
-		id, _, _ = strings.Cut(rest, "/")
-		return id, rest[len(id):]
-	}
-	if id = r.Header.Get("Sim-Case"); id != "" {
-		return id, path
-	}
-	if !a.hosts && !strings.Contains(r.Host, ".localhost") {
-		return "", path
-	}
-	host := hostOf(r)
-	if id, ok := strings.CutSuffix(host, ".localhost"); ok {
-		return id, path
-	}
-	for _, p := range a.packs {
-		for _, h := range p.Hosts {
-			if id, ok := strings.CutSuffix(host, "."+h); ok {
-				return id, path
-			}
-		}
-	}
-	return "", path
-}
-
-func hostOf(r *http.Request) string {
-	if name, _, err := net.SplitHostPort(r.Host); err == nil {
-		return name
-	}
-	return r.Host
-}
-
-// route finds the pack that r is for: by host, by the first word of the path,
-// or by who has such an operation; the first pack takes the rest.
-func (a *API) route(r *http.Request, path string) (*pack, string) {
-	if a.hosts {
-		host := hostOf(r)
-		for _, p := range a.packs {
-			for _, h := range p.Hosts {
-				if host == h || strings.HasSuffix(host, "."+h) {
-					return p, path
-				}
-			}
-		}
-	}
-	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	for _, p := range a.packs {
-		if p.Name == first {
-			return p, "/" + strings.TrimPrefix(path[1+len(first):], "/")
-		}
-	}
-	if len(a.packs) > 1 {
-		for _, p := range a.packs {
-			if p.has(path) {
-				return p, path
-			}
-		}
-	}
-	return a.packs[0], path
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -21,7 +22,7 @@ const (
 // Case is one world apart within an API: its own state, clock, journal and
 // steps. It is made when its id is first used.
 type Case struct {
-	api   *API
+	realm *realm
 	id    string
 	idle  atomic.Int64 // when it was last used, on the wall
 	clock clock
@@ -37,6 +38,13 @@ type Case struct {
 	journal journal
 	ledger  ledger
 	era     int // counts resets
+
+	receivers receivers
+	pending   int  // messages on their way
+	ended     bool // nothing is sent any more
+	life      context.Context
+	cancel    context.CancelFunc
+	sending   sync.WaitGroup
 }
 
 // caller is what is remembered of one credential.
@@ -48,13 +56,17 @@ type caller struct {
 	until  time.Time    // the latest instant it named
 }
 
-func newCase(a *API, id string) *Case {
-	c := &Case{api: a, id: id, steps: a.steps}
+func newCase(a *realm, id string) *Case {
+	c := &Case{realm: a, id: id, steps: a.steps}
 	if own, ok := a.own[id]; ok {
 		c.steps = own
 	}
 	c.clock.start(a.world.Clock)
 	c.clear()
+	for _, h := range a.world.Webhooks {
+		_, _ = c.add(h, false) // the realm has checked them
+	}
+	_ = c.play() // as it has these
 	return c
 }
 
@@ -65,9 +77,12 @@ func (c *Case) clear() {
 	c.asked = newShelf[sum, int](maxCounts)
 	c.shared = newShelf[sum, *rate.Meter](maxMeters)
 	c.keys = newShelf[sum, *keyed](maxKeys)
-	c.tables = make([]map[string]any, len(c.api.packs))
-	c.journal = journal{size: c.api.world.JournalSize}
+	c.tables = make([]map[string]any, len(c.realm.packs))
+	c.journal = journal{size: c.realm.world.JournalSize}
 	c.ledger = ledger{}
+	c.drop(func(r *receiver) bool { return r.made })
+	c.receivers.forgetSteps()
+	c.pending = 0
 	c.era++
 }
 
@@ -98,13 +113,14 @@ func (c *Case) Steps() Steps {
 // SetSteps replaces the script, for every caller from its first step. A script
 // with an error changes nothing.
 func (c *Case) SetSteps(text string) error {
-	steps, err := c.api.parse(text)
+	steps, err := c.realm.parse(text)
 	if err != nil {
 		return fmt.Errorf("sim: %w", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.steps, c.claimed = steps, newShelf[sum, int](maxCounts)
+	c.receivers.forgetSteps()
 	return nil
 }
 
@@ -115,6 +131,7 @@ func (c *Case) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.clear()
+	_ = c.play() // the realm has checked it
 }
 
 // Now is what the clock of the case shows.
@@ -157,8 +174,17 @@ func (c *Case) meter(x *Exchange, i int) *rate.Meter {
 	return m
 }
 
-// end stops what the case has planned.
-func (c *Case) end() { c.clock.end() }
+// end stops what the case has planned, and waits for what it is sending.
+func (c *Case) end() {
+	c.clock.end()
+	c.mu.Lock()
+	c.ended = true
+	if c.cancel != nil {
+		c.cancel()
+	}
+	c.mu.Unlock()
+	c.sending.Wait()
+}
 
 // tokenMark comes before the id of a case in a credential.
 const tokenMark = "case_"
@@ -174,6 +200,8 @@ func caseInCredential(r *http.Request, credential string) string {
 	}
 	return id
 }
+
+const caseRule = "a case id has at most 64 letters, digits, hyphens, underscores and dots"
 
 func validCase(id string) bool {
 	return len(id) <= maxCaseID &&

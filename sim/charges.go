@@ -17,6 +17,7 @@ func postCharge(x *Exchange) Answer {
 	c.ID, c.Status = x.ID("ch_"), "succeeded"
 	Rows[charge](x, "charges").Put(c.ID, c)
 	x.Effect("charge", "", c.Amount)
+	x.Emit(event(x, "charge.succeeded", c))
 	return JSON(201, c).With("Location", "/v1/charges/"+c.ID)
 }
 

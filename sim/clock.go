@@ -58,6 +58,9 @@ func (k *clock) now() time.Time {
 	return k.show()
 }
 
+// stands tells whether only advance moves it.
+func (k *clock) stands() bool { return k.scale == 0 }
+
 func (k *clock) show() time.Time {
 	if k.scale == 0 {
 		return k.shown

@@ -20,6 +20,14 @@
 //	idempotency key, then Operation.Do          once per key
 //	answer     in the dialect of the pack, spoiled by the step
 //
+// Webhooks are sent for real, by POST, to the URLs of World.Webhooks,
+// Case.AddWebhook and POST /_sim/webhooks, and to those that an operation of a
+// pack registered: signed as the provider signs, a second after the event by
+// default, repeated until the receiver takes them, and lost, late, doubled, out
+// of order or forged where a line of the steps that begins with webhook says so.
+// All that happens on the clock of the case; where it stands still, who moves it
+// finds everything delivered.
+//
 // Every request is in the Journal, every effect in the Effects: of the case,
 // as Go values from API.Case, or as JSON under /_sim/ and /t/CASE/_sim/.
 //
@@ -27,7 +35,9 @@
 // journal and clock; all time that a client can see is measured on that clock:
 // buckets, windows, waits, tokens, the dates in headers, what After planned.
 // The clock may be scaled, or stand still until Case.Advance moves it.
-// API.Remove, or DELETE /t/CASE, forgets a case; of more than World.Cases the
+// World.Begin are requests that a case has behind it when it begins. API.Begin,
+// or POST /_sim/scenario, gives a case a world of its own, packs and limits
+// included. API.Remove, or DELETE /t/CASE, forgets a case; of more than World.Cases the
 // one that was idle for longest goes, and GET /_sim/cases counts those.
 //
 // Same seed, same world: every decision by chance, every id that is made, is a
@@ -38,7 +48,8 @@
 //
 // Limits: state is in memory and bounded; of 50,000 resources of a kind, 16,384
 // callers or idempotency keys, 32,768 counted paths per case the oldest are
-// forgotten. A body has at most 1 MiB. An operation runs alone in its case.
+// forgotten; 256 webhooks may be registered and 8,192 messages be on their way. A
+// body has at most 1 MiB. An operation runs alone in its case.
 //
 // The package shares no code with the calling side of heed: what it expects of
 // a client is written down here a second time, so that a mistake there cannot

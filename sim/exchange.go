@@ -93,10 +93,10 @@ func (x *Exchange) Attempt() int { return x.entry.attempt }
 func (x *Exchange) CaseID() string { return x.own.id }
 
 // Seed is that of the world.
-func (x *Exchange) Seed() uint64 { return x.own.api.world.Seed }
+func (x *Exchange) Seed() uint64 { return x.own.realm.world.Seed }
 
 // World is the world as it was asked for.
-func (x *Exchange) World() World { return x.own.api.world }
+func (x *Exchange) World() World { return x.own.realm.world }
 
 // Now is the time on the clock of the case.
 func (x *Exchange) Now() time.Time { return x.own.clock.now() }
@@ -108,7 +108,7 @@ func (x *Exchange) Draw(purpose string) float64 {
 }
 
 func (x *Exchange) chance(purpose string) sum {
-	return (sumBegin ^ sum(x.own.api.world.Seed)).text(purpose).text(x.own.id).
+	return (sumBegin ^ sum(x.own.realm.world.Seed)).text(purpose).text(x.own.id).
 		text(x.caller.name).text(x.Request.Method).text(x.Path)
 }
 
@@ -187,7 +187,7 @@ func (x *Exchange) begin() {
 		time: x.begun, pack: x.pack, operation: x.operation, caller: x.caller.name, connection: x.Request.RemoteAddr,
 		method: x.Request.Method, path: x.Path, bytesIn: len(x.Body), key: key, body: body,
 	}
-	if o := x.caller; x.begun.Before(o.until) && x.begun.Sub(o.toldAt) >= c.api.world.Grace {
+	if o := x.caller; x.begun.Before(o.until) && x.begun.Sub(o.toldAt) >= c.realm.world.Grace {
 		x.entry.early = o.until.Sub(x.begun)
 	}
 	at := x.caller.hash.text(x.Request.Method).text(x.Path).number(0)
@@ -237,7 +237,7 @@ func (x *Exchange) usual() {
 			x.write(an)
 			return
 		}
-		if f := x.own.api.world.FailureRate; f > 0 && x.Draw("failure") < f {
+		if f := x.own.realm.world.FailureRate; f > 0 && x.Draw("failure") < f {
 			x.refuse(Refusal{Kind: Overloaded, Detail: "a failure by chance"})
 			return
 		}

@@ -23,10 +23,11 @@ import (
 type fault struct {
 	name   string
 	serve  func(x *Exchange)
-	takes  []string // names of durations, all optional
-	counts []string // names of numbers, all optional
-	text   string   // what the text in parentheses is; "": it takes none
-	must   bool     // the text may not be left out
+	spoil  func(d *delivery, s step) // of the words for webhooks, in place of serve
+	takes  []string                  // names of durations, all optional
+	counts []string                  // names of numbers, all optional
+	text   string                    // what the text in parentheses is; "": it takes none
+	must   bool                      // the text may not be left out
 }
 
 var statusFault = fault{name: "a status", serve: serveStatus, takes: []string{"after", "date", "reset"}, counts: []string{"remaining"}}
@@ -57,14 +58,6 @@ var faults = []fault{
 	{name: "stale", serve: serveStale, takes: []string{"age"}},
 	{name: "redirect", serve: serveRedirect, text: "a URL"},
 	{name: "golden", serve: serveGolden, text: "the name of a golden exchange", must: true},
-}
-
-func faultNames() string {
-	names := make([]string, len(faults))
-	for i, f := range faults {
-		names[i] = f.name
-	}
-	return strings.Join(names, ", ")
 }
 
 // usage says what f takes; f is nil for ok.

@@ -17,7 +17,7 @@ import (
 // where the exchange says so. Nothing happened. What the exchange is expected
 // to mean is not read here.
 func serveGolden(x *Exchange) {
-	for _, e := range x.own.api.golden(x.pack) {
+	for _, e := range x.own.realm.golden(x.pack) {
 		if e.name == x.step.said {
 			if e.cut >= 0 {
 				x.cut(e.answer, e.cut)
@@ -38,7 +38,7 @@ type goldenExchange struct {
 }
 
 // golden reads the exchanges of p once.
-func (a *API) golden(p *pack) []goldenExchange {
+func (a *realm) golden(p *pack) []goldenExchange {
 	p.goldenOnce.Do(func() {
 		name := p.Golden
 		if name == "" {

@@ -1,7 +1,7 @@
 package sim
 
 // Generic returns the pack of an API without habits of its own: bibs to read
-// and write, charges to make, paths that greet with failures. It is what an
+// and write, charges to make, jobs that take their time, paths that greet with failures. It is what an
 // API serves unless it is told otherwise.
 func Generic() Pack {
 	return Pack{
@@ -12,6 +12,9 @@ func Generic() Pack {
 			{Route: "PUT /v1/bibs/{id}", Do: putBib},
 			{Route: "POST /v1/charges", Do: postCharge, Keyed: true},
 			{Route: "GET /v1/charges/{id}", Do: getCharge},
+			{Route: "POST /v1/jobs", Do: postJob, Keyed: true},
+			{Route: "GET /v1/jobs/{id}", Do: getJob},
+			{Route: "DELETE /v1/jobs/{id}", Do: cancelJob},
 			{Route: "GET /demo/{path...}", Do: greet},
 			{Route: "GET /flaky/{path...}", Do: greet},
 			{Route: "GET /health", Do: health, Free: true},

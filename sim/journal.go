@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Entry is one request as the simulator saw it.
 type Entry struct {
@@ -33,6 +36,8 @@ type Journal struct {
 	Requests int     `json:"requests"` // all, dropped ones included
 	Dropped  int     `json:"dropped"`
 	Entries  []Entry `json:"entries"`
+	// Webhooks are the attempts to deliver, the newest World.JournalSize of them.
+	Webhooks []Delivery `json:"webhooks,omitempty"`
 }
 
 // record is an Entry in the form that costs least to write.
@@ -86,6 +91,9 @@ type journal struct {
 	seq  int
 	size int
 	ring []record
+
+	deliveries []Delivery
+	delivered  int // counts all
 }
 
 // add writes r down as open and numbers it.
@@ -107,8 +115,19 @@ func (j *journal) settle(r *record) {
 	}
 }
 
+// deliver writes an attempt down.
+func (j *journal) deliver(d Delivery) {
+	j.delivered++
+	d.Seq = j.delivered
+	if len(j.deliveries) >= 2*j.size {
+		j.deliveries = slices.Clone(j.deliveries[j.size:])
+	}
+	j.deliveries = append(j.deliveries, d)
+}
+
 func (j *journal) read() Journal {
 	out := Journal{Requests: j.seq, Dropped: j.seq - len(j.ring), Entries: make([]Entry, 0, len(j.ring))}
+	out.Webhooks = slices.Clone(j.deliveries[max(len(j.deliveries)-j.size, 0):])
 	oldest := 0
 	if len(j.ring) == j.size {
 		oldest = j.seq % j.size

@@ -32,6 +32,8 @@ type Pack struct {
 	// Expire makes the credential of the request invalid from now on, for the
 	// step expire. Optional.
 	Expire func(*Exchange)
+	// Webhooks is how it tells of the events that its operations emit.
+	Webhooks Webhooks
 	// Golden names the file of provider/golden whose answers the step
 	// golden(NAME) serves. Default: Name.
 	Golden string
@@ -169,6 +171,7 @@ type pack struct {
 	operations []operation
 	limits     []limit
 	keys       Keys
+	hooks      Webhooks
 
 	goldenOnce sync.Once
 	goldens    []goldenExchange
@@ -216,7 +219,7 @@ func newPack(p Pack, index int, limits []rate.Limit) (*pack, error) {
 	if limits == nil {
 		limits = p.Limits
 	}
-	ready := &pack{Pack: p, index: index, keys: p.Dialect.Keys.withDefaults()}
+	ready := &pack{Pack: p, index: index, keys: p.Dialect.Keys.withDefaults(), hooks: p.Webhooks.withDefaults()}
 	for _, o := range p.Operations {
 		r, err := newRoute(o.Route)
 		if err != nil || o.Do == nil {

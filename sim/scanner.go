@@ -66,6 +66,9 @@ func (p *scanner) rule() (rule, error) {
 		r.named, r.method = r.method, ""
 		return r, p.steps(&r)
 	}
+	if r.method == hookWord {
+		return r, p.hook(&r)
+	}
 	if r.method == "" || strings.Trim(r.method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" && r.method != "*" {
 		return r, p.errorAt(begin, "begin with a method such as GET, or *", "%q is no method", r.method)
 	}
@@ -82,11 +85,26 @@ func (p *scanner) rule() (rule, error) {
 	return r, p.steps(&r)
 }
 
+// hook reads the rest of a line that tells of webhooks.
+func (p *scanner) hook(r *rule) error {
+	p.space()
+	begin := p.pos
+	event, ok := p.path()
+	switch {
+	case event == "":
+		return p.errorAt(begin, "write webhook charge.succeeded: lost, or webhook *: twice", "the name of an event is missing")
+	case !ok:
+		return p.errorAt(p.pos, "write a colon and a space, then the steps", "no steps follow the event")
+	}
+	r.method, r.event = "", event
+	return p.steps(r)
+}
+
 // steps reads the list to the end of the line.
 func (p *scanner) steps(r *rule) error {
 	for {
 		p.space()
-		s, err := p.step()
+		s, err := p.step(r.event != "")
 		if err != nil {
 			return err
 		}
@@ -113,18 +131,23 @@ func (p *scanner) path() (string, bool) {
 	return p.line[begin:p.pos], false
 }
 
-func (p *scanner) step() (step, error) {
+func (p *scanner) step(hook bool) (step, error) {
 	begin := p.pos
 	word := p.until(" \t,()")
 	s := step{text: word, repeat: 1, column: p.column(begin)}
-	if n, err := strconv.Atoi(word); err == nil && len(word) == 3 && n >= 200 && n <= 599 {
-		s.status, s.fault = n, &statusFault
-	} else if word != "ok" {
-		i := slices.IndexFunc(faults, func(f fault) bool { return f.name == word })
-		if i < 0 {
-			return s, p.errorAt(begin, "use a status from 200 to 599, ok, "+faultNames(), "%q is no step", word)
+	n, err := strconv.Atoi(word)
+	switch {
+	case word == "ok":
+	case hook:
+		if s.fault = faultOf(hookFaults, word); s.fault == nil {
+			return s, p.errorAt(begin, "use ok, "+wordsOf(hookFaults), "%q is no step of a webhook", word)
 		}
-		s.fault = &faults[i]
+	case err == nil && len(word) == 3 && n >= 200 && n <= 599:
+		s.status, s.fault = n, &statusFault
+	default:
+		if s.fault = faultOf(faults, word); s.fault == nil {
+			return s, p.errorAt(begin, "use a status from 200 to 599, ok, "+wordsOf(faults), "%q is no step", word)
+		}
 	}
 	if err := p.arguments(&s); err != nil {
 		return s, err

@@ -27,11 +27,15 @@ func (e *StepsError) Error() string {
 // Steps is a script that was parsed.
 type Steps struct{ rules []rule }
 
+// hookWord begins a line that tells of webhooks.
+const hookWord = "webhook"
+
 // rule is one line: what an operation answers at first.
 type rule struct {
 	method  string // * for any
 	pattern pattern
 	named   string // the logical name of an operation, in place of both
+	event   string // or the name of an event, for webhooks
 	steps   []step
 
 	line, column int
@@ -57,7 +61,8 @@ type step struct {
 // segment and ** for the rest. {name} and {name...} do the same, but with a
 // list of steps for each text that they match. The path is the one within the
 // pack. In place of both a line may begin with the logical name of an
-// operation, such as charges.create. After a colon and a space follow the
+// operation, such as charges.create, or with webhook and the name of an event,
+// in which * stands for any text. After a colon and a space follow the
 // steps: ok, a status from 200 to 599, or a word; in parentheses what it
 // takes; and how often. A # after a space ends the line. Of several lines that
 // match a request the first one counts. Every caller goes through a list on
@@ -75,6 +80,12 @@ type step struct {
 //	malformed  wrong-type(text/plain)  empty  envelope  html  stale(age=1h)   a 200 that is none
 //	redirect(http://other.example/)    to another host
 //	golden(an expired token)           the answer of a golden exchange of the provider
+//
+// and of lines that begin with webhook, where every receiver goes through the
+// list with the messages for it:
+//
+//	lost  late(for=1m)  twice(after=0s)  reorder(for=1m)   never, later, again, after the next one
+//	forged  stale(age=1h)                                  signed by somebody else, or long ago
 func ParseSteps(text string) (Steps, error) {
 	var s Steps
 	if len(text) > maxScript {
@@ -122,6 +133,7 @@ func (s *Steps) find(x *Exchange) (i int, apart string, ok bool) {
 	for i := range s.rules {
 		r := &s.rules[i]
 		switch {
+		case r.event != "":
 		case r.named != "":
 			if x.operation != nil && x.operation.Name == r.named {
 				return i, "", true
@@ -135,8 +147,11 @@ func (s *Steps) find(x *Exchange) (i int, apart string, ok bool) {
 }
 
 func (r *rule) name() string {
-	if r.named != "" {
+	switch {
+	case r.named != "":
 		return r.named
+	case r.event != "":
+		return hookWord + " " + r.event
 	}
 	return r.method + " " + r.pattern.text
 }
@@ -153,7 +168,7 @@ func (r *rule) at(n int) (step, bool) {
 }
 
 // resolve looks up the names of operations and golden exchanges in the packs.
-func (a *API) resolve(s *Steps) error {
+func (a *realm) resolve(s *Steps) error {
 	for _, r := range s.rules {
 		if r.named != "" && !a.names(r.named) {
 			return &StepsError{r.line, r.column, fmt.Sprintf("no pack has an operation %q", r.named),
@@ -171,14 +186,14 @@ func (a *API) resolve(s *Steps) error {
 	return nil
 }
 
-func (a *API) names(name string) bool {
+func (a *realm) names(name string) bool {
 	return slices.ContainsFunc(a.packs, func(p *pack) bool {
 		return slices.ContainsFunc(p.operations, func(o operation) bool { return o.Name == name })
 	})
 }
 
 // hasGolden tells whether some pack has this exchange, and else what there is.
-func (a *API) hasGolden(name string) error {
+func (a *realm) hasGolden(name string) error {
 	var known []goldenExchange
 	for _, p := range a.packs {
 		known = append(known, a.golden(p)...)

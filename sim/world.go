@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/heedproject/heed/sim/rate"
@@ -43,6 +44,16 @@ type World struct {
 	// Limits replace the limits of every pack; empty but not nil: none. Rate and
 	// Burst are the short form of one token bucket.
 	Limits []rate.Limit
+	// Webhooks are told of events in every case.
+	Webhooks []Webhook
+	// Courier carries webhooks. Default: HTTP without a proxy, redirects not followed.
+	Courier http.RoundTripper
+	// Begin are requests that each case has behind it when it begins: its
+	// initial resources.
+	Begin []Request
+	// Scenario reads what POST /_sim/scenario is sent; sim/scenario.Reader makes
+	// one. nil: such requests are refused.
+	Scenario func(text []byte) (World, error)
 	// Clock says how the time of each case passes. Default: as on the wall.
 	Clock Clock
 	// Cases is how many cases with a name are kept. Default 10,000.

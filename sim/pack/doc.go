@@ -46,6 +46,13 @@
 //  11. Streams: Answer.Pace{Split: "\n\n", Every: …} sends server-sent events
 //     one by one; every fault works on them as on a whole body. Answer.More is
 //     for header fields in several lines; an empty Content-Type is left out.
+//  12. What changes by itself, by being looked at or by what is done to it is a
+//     sim.Life, data like the rest, and a sim.Stage in the resource: Begin where
+//     it is made, Poll where it is read, Fire where something is done, and a
+//     Conflict when Fire says no. sim's jobs.go is the model.
+//  13. Webhooks: call x.Emit where the provider would tell of an event, also when
+//     nobody listens. Pack.Webhooks says how it signs, how long it waits and
+//     repeats. An operation by which users register a URL calls x.Subscribe.
 //
 // Test a pack through sim.New(sim.World{Packs: []sim.Pack{NAME.Pack()}}) and
 // its ServeHTTP: one fact per test, the traps of the provider first. Give a

@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// realm is a World made ready: what the cases that live in it share.
+type realm struct {
+	world World
+	packs []*pack
+	hosts bool // some pack has a host
+	steps Steps
+	own   map[string]Steps // of the cases that have their own
+
+	courier http.RoundTripper
+}
+
+// courier is shared, so that connections are. It obeys no proxy of the
+// environment: what it is told stays where it is told to go.
+var courier = &http.Transport{MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second}
+
+func newRealm(w World) (*realm, error) {
+	w = w.withDefaults()
+	if err := w.check(); err != nil {
+		return nil, err
+	}
+	a := &realm{world: w, own: map[string]Steps{}, courier: w.Courier}
+	if a.courier == nil {
+		a.courier = courier
+	}
+	for i, p := range w.Packs {
+		ready, err := newPack(p, i, w.limits())
+		if err != nil {
+			return nil, fmt.Errorf("sim: %w", err)
+		}
+		if slices.ContainsFunc(a.packs, func(o *pack) bool { return o.Name == p.Name }) {
+			return nil, fmt.Errorf("sim: pack %s is there twice; name it once", p.Name)
+		}
+		a.packs = append(a.packs, ready)
+		a.hosts = a.hosts || len(p.Hosts) > 0
+	}
+	var err error
+	if a.steps, err = a.parse(w.Steps); err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
+	for id, text := range w.CaseSteps {
+		if !validCase(id) {
+			return nil, fmt.Errorf("sim: case %q: %s", id, caseRule)
+		}
+		if a.own[id], err = a.parse(text); err != nil {
+			return nil, fmt.Errorf("sim: case %s: %w", id, err)
+		}
+	}
+	for i := range w.Webhooks {
+		if err := w.Webhooks[i].check(a); err != nil {
+			return nil, fmt.Errorf("sim: webhook %d: %w", i+1, err)
+		}
+	}
+	if len(w.Begin) == 0 {
+		return a, nil
+	}
+	trial := newCase(a, "")
+	defer trial.end()
+	trial.clear()
+	if err := trial.play(); err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
+	return a, nil
+}
+
+// parse reads a script and looks up what it names in the packs.
+func (a *realm) parse(text string) (Steps, error) {
+	s, err := ParseSteps(text)
+	if err != nil {
+		return s, err
+	}
+	return s, a.resolve(&s)
+}
+
+// address finds the case of r: in the path, the header or the host. The path
+// is what follows the case.
+func (a *realm) address(r *http.Request) (id, path string) {
+	path = r.URL.Path
+	if rest, ok := strings.CutPrefix(path, "/t/"); ok {
+		id, _, _ = strings.Cut(rest, "/")
+		return id, rest[len(id):]
+	}
+	if id = r.Header.Get("Sim-Case"); id != "" {
+		return id, path
+	}
+	if !a.hosts && !strings.Contains(r.Host, ".localhost") {
+		return "", path
+	}
+	host := hostOf(r)
+	if id, ok := strings.CutSuffix(host, ".localhost"); ok {
+		return id, path
+	}
+	for _, p := range a.packs {
+		for _, h := range p.Hosts {
+			if id, ok := strings.CutSuffix(host, "."+h); ok {
+				return id, path
+			}
+		}
+	}
+	return "", path
+}
+
+func hostOf(r *http.Request) string {
+	if name, _, err := net.SplitHostPort(r.Host); err == nil {
+		return name
+	}
+	return r.Host
+}
+
+// route finds the pack that r is for: by host, by the first word of the path,
+// or by who has such an operation; the first pack takes the rest.
+func (a *realm) route(r *http.Request, path string) (*pack, string) {
+	if a.hosts {
+		host := hostOf(r)
+		for _, p := range a.packs {
+			for _, h := range p.Hosts {
+				if host == h || strings.HasSuffix(host, "."+h) {
+					return p, path
+				}
+			}
+		}
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	for _, p := range a.packs {
+		if p.Name == first {
+			return p, "/" + strings.TrimPrefix(path[1+len(first):], "/")
+		}
+	}
+	if len(a.packs) > 1 {
+		for _, p := range a.packs {
+			if p.has(path) {
+				return p, path
+			}
+		}
+	}
+	return a.packs[0], path
+}
+
+// route finds the pack of x in a realm, and by it who calls.
+func (x *Exchange) route(a *realm, path string) {
+	x.pack, x.Path = a.route(x.Request, path)
+	x.credential = x.pack.credential(x.Request)
+}
