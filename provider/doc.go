@@ -72,7 +72,8 @@
 // the past give the floor (zero: skip asks the next source). Where no source
 // says anything, the floor of the last one counts. Instants are measured
 // against the Date of the answer (clock: local against ours). The standard
-// headers (Retry-After) and then.wait hold besides: the longest counts. A
+// headers (Retry-After) and then.wait hold besides: the longest counts; where a
+// provider writes one of them in another unit, say so under hints. A
 // calendar whose zone is unknown turns at the next full hour, which is the
 // next that can be midnight somewhere. A rolling window has no turn: give it a
 // const. Formats: s ms epoch_s epoch_ms iso8601 http_date go_duration

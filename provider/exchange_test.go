@@ -142,3 +142,18 @@ func TestWhatIsWrongWithAnExchangeIsTold(t *testing.T) {
 		}
 	}
 }
+
+func TestAStandardHeaderInAnotherUnitIsAMatterOfHints(t *testing.T) {
+	p, problems := provider.Read("x.yaml", []byte("name: x\ntitle: x\nhints: {sources: [{header: Retry-After, field: wait, format: ms}]}\n"))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	j, err := p.Judge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := j.Try(one(t, get+"    response: {status: 429, header: {Retry-After: '1337'}}\n"+fine))
+	if got := o.Wait.String(); got != "1.337s" {
+		t.Errorf("got %s, want 1.337s", got)
+	}
+}
