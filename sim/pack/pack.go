@@ -6,6 +6,7 @@ import (
 
 	"github.com/heedproject/heed/sim"
 	"github.com/heedproject/heed/sim/pack/alma"
+	"github.com/heedproject/heed/sim/pack/folio"
 	"github.com/heedproject/heed/sim/pack/generic"
 	"github.com/heedproject/heed/sim/pack/jira"
 	"github.com/heedproject/heed/sim/pack/kalshi"
@@ -17,6 +18,7 @@ import (
 var table = []func() sim.Pack{
 	generic.Pack,
 	alma.Pack,
+	folio.Pack,
 	jira.Pack,
 	kalshi.Pack,
 	sierra.Pack,
