@@ -27,21 +27,23 @@ func (c *Case) play() error {
 	defer func() { c.receivers.list = hooks }()
 	for i, asked := range c.realm.world.Begin {
 		if err := c.playOne(asked, (i+1)*apart); err != nil {
-			return &BeginError{i, err.Error()}
+			return &ItemError{"begin", i, err.Error()}
 		}
 	}
 	c.ledger = ledger{}
 	return nil
 }
 
-// BeginError says which request of World.Begin failed, and why.
-type BeginError struct {
+// ItemError says what is wrong with one item of World.Begin, World.Webhooks or
+// World.Limits. List is begin, webhooks or limits.
+type ItemError struct {
+	List    string
 	Index   int
 	Message string
 }
 
 // Error implements error.
-func (e *BeginError) Error() string { return fmt.Sprintf("begin[%d]: %s", e.Index, e.Message) }
+func (e *ItemError) Error() string { return fmt.Sprintf("%s[%d]: %s", e.List, e.Index, e.Message) }
 
 func (c *Case) playOne(asked Request, ids int) error {
 	method, target, ok := strings.Cut(asked.Do, " ")

@@ -58,7 +58,7 @@ func TestAWorldThatCannotBeginSaysWhere(t *testing.T) {
 		"PO ST /v1":        "begin[1]: \"PO ST /v1\" is no method and path",
 	} {
 		_, err := sim.New(sim.World{Begin: []sim.Request{furnished.Begin[0], {Do: do}}})
-		if bad, ok := errors.AsType[*sim.BeginError](err); !ok || bad.Index != 1 || !strings.HasPrefix(bad.Error(), want) {
+		if bad, ok := errors.AsType[*sim.ItemError](err); !ok || bad.Index != 1 || !strings.HasPrefix(bad.Error(), want) {
 			t.Errorf("%s: got %v", do, err)
 		}
 	}

@@ -234,20 +234,28 @@ func newPack(p Pack, index int, limits []rate.Limit) (*pack, error) {
 		ready.operations = append(ready.operations, operation{o, r.method, r.pattern})
 	}
 	for _, l := range limits {
-		if err := l.Check(); err != nil {
+		one, err := newLimit(l)
+		if err != nil {
 			return nil, fmt.Errorf("pack %s: %w", p.Name, err)
-		}
-		one := limit{Limit: l}
-		for _, text := range l.Routes {
-			r, err := newRoute(text)
-			if err != nil {
-				return nil, fmt.Errorf("pack %s: limit %q: %w", p.Name, l.Name, err)
-			}
-			one.routes = append(one.routes, r)
 		}
 		ready.limits = append(ready.limits, one)
 	}
 	return ready, nil
+}
+
+func newLimit(l rate.Limit) (limit, error) {
+	one := limit{Limit: l}
+	if err := l.Check(); err != nil {
+		return one, err
+	}
+	for _, text := range l.Routes {
+		r, err := newRoute(text)
+		if err != nil {
+			return one, fmt.Errorf("limit %q: %w", l.Name, err)
+		}
+		one.routes = append(one.routes, r)
+	}
+	return one, nil
 }
 
 // find sets the operation of x and the values in its path.

@@ -29,6 +29,11 @@ func newRealm(w World) (*realm, error) {
 	if err := w.check(); err != nil {
 		return nil, err
 	}
+	for i, l := range w.Limits {
+		if _, err := newLimit(l); err != nil {
+			return nil, fmt.Errorf("sim: %w", &ItemError{"limits", i, err.Error()})
+		}
+	}
 	a := &realm{world: w, own: map[string]Steps{}, courier: w.Courier}
 	if a.courier == nil {
 		a.courier = courier
@@ -58,7 +63,7 @@ func newRealm(w World) (*realm, error) {
 	}
 	for i := range w.Webhooks {
 		if err := w.Webhooks[i].check(a); err != nil {
-			return nil, fmt.Errorf("sim: webhook %d: %w", i+1, err)
+			return nil, fmt.Errorf("sim: %w", &ItemError{"webhooks", i, err.Error()})
 		}
 	}
 	if len(w.Begin) == 0 {

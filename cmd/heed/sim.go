@@ -21,6 +21,7 @@ import (
 type simCmd struct {
 	Serve  simServeCmd  `cmd:"" default:"withargs" help:"Serve simulated providers. This is what heed sim does."`
 	Packs  simPacksCmd  `cmd:"" help:"List the providers and what they can do."`
+	Check  simCheckCmd  `cmd:"" help:"Check scenario files and say what they make."`
 	Schema simSchemaCmd `cmd:"" help:"Print the JSON Schema of scenario files."`
 }
 
@@ -34,7 +35,7 @@ type simServeCmd struct {
 
 // Help is what heed sim serve --help says beside the flags.
 func (simServeCmd) Help() string {
-	return `Every request is told under /_sim/journal and every effect under /_sim/effects. /t/CASE/… is a world apart, with /t/CASE/_sim/… for it. POST /_sim/steps takes other steps, POST /_sim/clock {"advance": "90s"} moves the time on.
+	return `Every request is told under /_sim/journal and every effect under /_sim/effects. /t/CASE/… is a world apart, with /t/CASE/_sim/… for it. POST /_sim/steps takes other steps, POST /_sim/clock {"advance": "90s"} moves the time on, POST /_sim/webhooks {"url": "http://127.0.0.1:9000/"} asks to be told of events, and POST /_sim/scenario takes a whole world in YAML.
 
 Examples:
 
@@ -104,6 +105,7 @@ func (c *simServeCmd) world() (w sim.World, err error) {
 	if c.Steps != nil {
 		w.Steps = strings.Join(c.Steps, "\n")
 	}
+	w.Scenario = scenario.Reader(pack.Named)
 	return w, nil
 }
 
@@ -133,6 +135,46 @@ func (c *simPacksCmd) Run(sh *shell) error {
 	}
 	for _, o := range packs[0].Operations {
 		fmt.Fprintf(sh.out, "%-28s %s\n", o.Name, o.Route)
+	}
+	return nil
+}
+
+type simCheckCmd struct {
+	Files []string `arg:"" help:"The scenario files to check."`
+}
+
+// Help is what heed sim check --help says beside the flags.
+func (simCheckCmd) Help() string {
+	return `Every problem is told with line and column and what to write instead. Exits with 0 when all files can be served, with 1 when not.
+
+Example:
+
+    heed sim check scenarios/*.yaml`
+}
+
+// Run checks each file and says in a line what it makes.
+func (c *simCheckCmd) Run(sh *shell) error {
+	bad := 0
+	for _, name := range c.Files {
+		text, err := slurp(name)
+		if err != nil {
+			return usage(err)
+		}
+		w, err := scenario.Read(name, text, pack.Named)
+		if err != nil {
+			sh.say("%v", err)
+			bad++
+			continue
+		}
+		if w.Packs == nil {
+			w.Packs = []sim.Pack{sim.Generic()}
+		}
+		lines := len(strings.Fields(strings.ReplaceAll(w.Steps, " ", "_")))
+		fmt.Fprintf(sh.out, "%s: ok, %s; %d line(s) of steps, %d limit(s), %d webhook(s), %d request(s) to begin with, %d case(s) of its own\n",
+			name, names(w.Packs), lines, len(w.Limits), len(w.Webhooks), len(w.Begin), len(w.CaseSteps))
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %d scenario(s) cannot be served", bad, len(c.Files))
 	}
 	return nil
 }

@@ -10,12 +10,18 @@
 //	    - {step: golden, text: an expired token}
 //	limits:
 //	  - {name: requests, kind: fixed_window, capacity: 100, window: 1m}
+//	webhooks:
+//	  - http://127.0.0.1:9000/hook                     # the short form
+//	  - {url: "http://127.0.0.1:9001/", events: [charge.*], delay: 5s}
+//	begin:                                             # what is there at first
+//	  - {do: POST /v1/customers, form: {email: a@example.com}}
 //	cases:
 //	  alpha: {steps: {charges.create: reset}}
 //
 // A key that is not there keeps its default. Every problem is told with line
 // and column, all at once; a file with a problem yields no world. Schema is
-// the JSON Schema of the files, for editors.
+// the JSON Schema of the files, for editors. Reader makes POST /_sim/scenario
+// understand them.
 //
 // Limits: the place of a problem inside a step is exact where the step is
 // written without quotes; else it is that of the step.
@@ -47,6 +53,14 @@ func (e *Error) Error() string {
 		lines[i] = p.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// All returns the problems; the simulator tells them by it.
+func (e *Error) All() []sheet.Problem { return e.Problems }
+
+// Reader is a sim.World.Scenario that finds its packs by packs.
+func Reader(packs Packs) func(text []byte) (sim.World, error) {
+	return func(text []byte) (sim.World, error) { return Read("scenario", text, packs) }
 }
 
 // Read reads the scenario in data, which came from the file called name.
@@ -105,6 +119,8 @@ func (f *file) block() sheet.Block {
 			{Name: "journal_size", Doc: "How many requests the journal of a case keeps.", Value: sheet.Int(&w.JournalSize, 1)},
 			{Name: "max_cases", Doc: "How many cases with a name are kept.", Value: sheet.Int(&w.Cases, 1)},
 			{Name: "steps", Doc: "By operation, what it answers at first.", Value: &f.script},
+			{Name: "webhooks", Doc: "Where messages are sent that tell of events.", Value: sheet.List(&w.Webhooks, webhook)},
+			{Name: "begin", Doc: "Requests that every case has behind it when it begins.", Value: sheet.List(&w.Begin, request)},
 			{Name: "cases", Doc: "Cases with steps of their own, by id.", Value: sheet.Map[script]{P: &f.cases, One: caseBlock}},
 		},
 		Check: f.check,
@@ -178,6 +194,16 @@ func limit(l *rate.Limit) sheet.Value {
 	}
 }
 
+func webhook(h *sim.Webhook) sheet.Value {
+	return sheet.Short{Value: sheet.Text(&h.URL), Long: sheet.Block{Fields: []sheet.Field{
+		{Name: "url", Doc: "Where they are sent, really and by POST.", Value: sheet.Text(&h.URL), Required: true},
+		{Name: "secret", Doc: "What signs them; the default is made from the seed.", Value: sheet.Text(&h.Secret)},
+		{Name: "pack", Doc: "Whose events are sent.", Value: sheet.Text(&h.Pack)},
+		{Name: "events", Doc: "Which are, such as charge.succeeded or charge.*.", Value: sheet.Texts(&h.Events)},
+		{Name: "delay", Doc: "How long after the event.", Value: sheet.Duration(&h.Delay)},
+	}}}
+}
+
 func penalty(p *rate.Penalty) sheet.Block {
 	return sheet.Block{Fields: []sheet.Field{
 		{Name: "first", Doc: "How long the first refusal closes it.", Value: sheet.Duration(&p.First), Required: true},
@@ -226,7 +252,9 @@ func (f *file) check(m sheet.Read) {
 func (f *file) place(r *sheet.Reader, top *sheet.Node, err error) {
 	bad, ok := errors.AsType[*sim.StepsError](err)
 	if !ok {
-		r.Problem(top, "", "see the sentence", "%s", err)
+		at, path := about(top, err)
+		message, remedy, _ := strings.Cut(strings.TrimPrefix(err.Error(), "sim: "), "; ")
+		r.Problem(at, path, remedy, "%s", strings.TrimPrefix(message, path+": "))
 		return
 	}
 	for _, s := range append([]script{f.script}, valuesOf(f.cases)...) {
@@ -236,6 +264,21 @@ func (f *file) place(r *sheet.Reader, top *sheet.Node, err error) {
 		}
 	}
 	r.Problem(top, "steps", bad.Remedy, "%s", bad.Message)
+}
+
+// about finds what the error of a world is about.
+func about(top *sheet.Node, err error) (*sheet.Node, string) {
+	if bad, ok := errors.AsType[*sim.ItemError](err); ok {
+		if list := top.Get(bad.List); list != nil && bad.Index < len(list.Items) {
+			return list.Items[bad.Index], bad.List + "[" + strconv.Itoa(bad.Index) + "]"
+		}
+	}
+	for _, m := range top.Members { // such as penalty_max, which the sentence may call maximum penalty
+		if word, _, _ := strings.Cut(m.Key.Text, "_"); strings.Contains(err.Error(), word) {
+			return m.Value, m.Key.Text
+		}
+	}
+	return top, ""
 }
 
 func valuesOf(m map[string]script) (all []script) {

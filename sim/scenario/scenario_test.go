@@ -3,6 +3,7 @@ package scenario_test
 import (
 	"encoding/json"
 	"errors"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,13 @@ steps:
     - reset
 limits:
   - {name: requests, kind: fixed_window, capacity: 100, window: 1m, scope: everyone, tell: late}
+webhooks:
+  - http://127.0.0.1:9000/hook
+  - {url: "http://127.0.0.1:9001/", secret: hush, events: [charge.*], delay: 5s}
+begin:
+  - GET /v1/charges
+  - {do: POST /v1/customers, form: {email: a@example.com, "metadata[n]": 7}}
+  - {do: POST /v1/customers, header: {content-type: text/plain}, body: {n: 7, text: "7", on: true, of: [null, x]}}
 cases:
   alpha: {steps: {charges.create: reset}}
 `
@@ -52,6 +60,17 @@ func TestAFileIsAWorld(t *testing.T) {
 		CaseSteps: map[string]string{"alpha": "charges.create: reset"},
 		Limits: []rate.Limit{{Name: "requests", Kind: rate.FixedWindow, Capacity: 100, Window: time.Minute,
 			Scope: rate.Everyone, Tell: rate.Late}},
+		Webhooks: []sim.Webhook{
+			{URL: "http://127.0.0.1:9000/hook"},
+			{URL: "http://127.0.0.1:9001/", Secret: "hush", Events: []string{"charge.*"}, Delay: 5 * time.Second},
+		},
+		Begin: []sim.Request{
+			{Do: "GET /v1/charges"},
+			{Do: "POST /v1/customers", Header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"},
+				Body: "email=a%40example.com&metadata%5Bn%5D=7"},
+			{Do: "POST /v1/customers", Header: map[string]string{"content-type": "text/plain"},
+				Body: `{"n":7,"of":[null,"x"],"on":true,"text":"7"}`},
+		},
 	}
 	if diff := cmp.Diff(w, want); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
@@ -60,19 +79,27 @@ func TestAFileIsAWorld(t *testing.T) {
 
 func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
 	for text, want := range map[string]string{
-		"sed: 7\n":                                    "w.yaml:1:1: sed: the key is not known here; did you mean seed?",
-		"packs: [strype]\n":                           "w.yaml:1:8: packs: there is no pack",
-		"steps: 503\n":                                "w.yaml:1:8: steps: a value stands where a mapping belongs",
-		"steps:\n  GET /a: 503, nope\n":               "w.yaml:2:16: steps.GET /a: \"nope\" is no step",
-		"steps:\n  get /a: 503\n":                     "w.yaml:2:3: steps.get /a: \"get\" is no method",
-		"steps:\n  GET /a:\n    - {stop: 503}\n":      "w.yaml:3:7: steps.GET /a[0]: the step is missing",
-		"steps:\n  GET /a: ok\n  bibs.gte: 503\n":     "w.yaml:3:3: steps: no pack has an operation \"bibs.gte\"",
-		"cases:\n  a:\n    steps: {bibs.gte: 503}\n":  "w.yaml:3:13: steps: no pack has an operation \"bibs.gte\"",
-		"limits:\n  - {name: a, capacity: 2}\n":       "w.yaml:2:5: limits[0]: limit \"a\": a refill of 0",
-		"limits:\n  - {name: a, kind: leaky}\n":       "w.yaml:2:21: limits[0].kind: \"leaky\" is not known",
-		"clock: {start: soon}\n":                      "w.yaml:1:16: clock.start: this is no instant",
-		"seed: -1\n":                                  "w.yaml:1:7: seed: this is no seed",
-		"rate: 5/s\npenalty: 10m\npenalty_max: 30s\n": "w.yaml:1:",
+		"sed: 7\n":                                                        "w.yaml:1:1: sed: the key is not known here; did you mean seed?",
+		"packs: [strype]\n":                                               "w.yaml:1:8: packs: there is no pack",
+		"steps: 503\n":                                                    "w.yaml:1:8: steps: a value stands where a mapping belongs",
+		"steps:\n  GET /a: 503, nope\n":                                   "w.yaml:2:16: steps.GET /a: \"nope\" is no step",
+		"steps:\n  get /a: 503\n":                                         "w.yaml:2:3: steps.get /a: \"get\" is no method",
+		"steps:\n  GET /a:\n    - {stop: 503}\n":                          "w.yaml:3:7: steps.GET /a[0]: the step is missing",
+		"steps:\n  GET /a: ok\n  bibs.gte: 503\n":                         "w.yaml:3:3: steps: no pack has an operation \"bibs.gte\"",
+		"cases:\n  a:\n    steps: {bibs.gte: 503}\n":                      "w.yaml:3:13: steps: no pack has an operation \"bibs.gte\"",
+		"limits:\n  - {name: a, capacity: 2}\n":                           "w.yaml:2:5: limits[0]: limit \"a\": a refill of 0",
+		"limits:\n  - {name: a, kind: leaky}\n":                           "w.yaml:2:21: limits[0].kind: \"leaky\" is not known",
+		"clock: {start: soon}\n":                                          "w.yaml:1:16: clock.start: this is no instant",
+		"seed: -1\n":                                                      "w.yaml:1:7: seed: this is no seed",
+		"rate: 5/s\npenalty: 10m\npenalty_max: 30s\n":                     "w.yaml:2:10: penalty: penalty 10m0s does not fit under its maximum 30s; give 0 for none",
+		"webhooks: [nowhere]\n":                                           "w.yaml:1:12: webhooks[0]: a webhook needs a URL",
+		"webhooks: [{url: \"http://h/\", evnts: []}]\n":                   "w.yaml:1:31: webhooks[0].evnts: the key is not known here; did you mean events?",
+		"steps:\n  webhook a.b: 503\n":                                    "w.yaml:2:16: steps.webhook a.b: \"503\" is no step of a webhook; use ok, lost",
+		"seed: 1\nbegin:\n  - POST /nowhere\n":                            "w.yaml:3:5: begin[0]: POST /nowhere: no pack has such an operation",
+		"begin:\n  - {do: POST /v1/charges}\n":                            "w.yaml:2:5: begin[0]: POST /v1/charges: refused with 400",
+		"begin: [{do: GET /a, body: 1, form: {}}]\n":                      "w.yaml:1:37: begin[0].form: there is a body already",
+		"begin: [{do: GET /a, form: x}]\n":                                "w.yaml:1:28: begin[0].form: a value stands where a mapping belongs",
+		"limits: [{name: a, capacity: 1, refill: 1/s, routes: [nope]}]\n": "w.yaml:1:10: limits[0]: limit \"a\": route \"nope\"",
 	} {
 		_, err := scenario.Read("w.yaml", []byte(text), pack.Named)
 		if _, ok := errors.AsType[*scenario.Error](err); !ok || !strings.HasPrefix(err.Error(), want) {
@@ -86,10 +113,81 @@ func TestTheSchemaIsJSONAndNamesEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key := range strings.FieldsSeq("packs seed clock steps limits cases fixed_window ban_after") {
+	for key := range strings.FieldsSeq("packs seed clock steps limits cases webhooks begin fixed_window ban_after") {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("%s is not in the schema", key)
 		}
+	}
+}
+
+func TestEveryProblemIsToldAtOnce(t *testing.T) {
+	_, err := scenario.Read("w.yaml", []byte("sed: 7\nclock: {stepped: maybe}\nsteps:\n  GET /a: nope\n  GET /b: 503 x0\n"), pack.Named)
+	bad, ok := errors.AsType[*scenario.Error](err)
+	if !ok {
+		t.Fatalf("got %v", err)
+	}
+	var lines []int
+	for _, p := range bad.Problems {
+		lines = append(lines, p.Line)
+	}
+	if diff := cmp.Diff(lines, []int{1, 2, 4, 5}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// post sends text to a simulator that reads scenarios.
+func post(t *testing.T, a *sim.API, path, text string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	a.ServeHTTP(w, httptest.NewRequest("POST", path, strings.NewReader(text)))
+	return w
+}
+
+func reading(t *testing.T) *sim.API {
+	t.Helper()
+	a, err := sim.New(sim.World{Scenario: scenario.Reader(pack.Named)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestAScenarioOverHTTPIsTheWorldOfItsCase(t *testing.T) {
+	a := reading(t)
+	for range 2 { // a second time too: the case reads on
+		if w := post(t, a, "/t/alpha/_sim/scenario", whole); w.Code != 200 || !strings.Contains(w.Body.String(), `"2026-03-01T12:00:00Z"`) {
+			t.Fatalf("got %d %s", w.Code, w.Body)
+		}
+	}
+	c := a.Case("alpha")
+	if got := c.Steps().String(); got != "charges.create: reset\n" || len(c.Webhooks()) != 2 {
+		t.Errorf("got %s, %v", got, c.Webhooks())
+	}
+	if got := a.Case("").Steps().String(); got != "" {
+		t.Errorf("the case without a name has %s", got)
+	}
+}
+
+func TestABadScenarioOverHTTPSaysWhereAndChangesNothing(t *testing.T) {
+	a := reading(t)
+	post(t, a, "/_sim/steps", "GET /health: 503")
+	w := post(t, a, "/_sim/scenario", "sed: 7\nsteps: {GET /a: nope}\n")
+	var told struct{ Problems []struct{ Line, Column int } }
+	if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil || w.Code != 400 || len(told.Problems) != 2 || told.Problems[1].Line != 2 {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+	if got := a.Case("").Steps().String(); got != "GET /health: 503\n" {
+		t.Errorf("the steps are now %s", got)
+	}
+}
+
+func TestASimulatorWithoutAReaderRefusesScenarios(t *testing.T) {
+	a, err := sim.New(sim.World{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := post(t, a, "/_sim/scenario", "seed: 7"); w.Code != 400 {
+		t.Errorf("got %d", w.Code)
 	}
 }
 
