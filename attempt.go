@@ -189,6 +189,9 @@ func (o *op) understand() {
 	*x = classify.Exchange{
 		Method: o.Method, Path: o.in.URL.Path, Keyed: o.Keyed, SentAt: o.sentAt, Now: now,
 	}
+	if v := o.in.Header["Accept"]; v != nil {
+		x.Accept = strings.Join(v, ", ")
+	}
 	if o.err != nil {
 		x.Failure = failureOf(o.err, o)
 	} else {

@@ -54,6 +54,7 @@ type Event struct {
 	WaitSource policy.WaitSource
 	RetryAfter time.Duration // what the server asked for
 	HasRetry   bool          // it asked
+	HintFrom   string        // the header that named an instant; empty: none did
 	Remaining  int64         // quota left, as told
 	HasRemain  bool
 	Limit      int64 // of the quota, as told

@@ -12,6 +12,7 @@ import (
 
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/call"
+	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/policy"
 )
 
@@ -377,6 +378,25 @@ func TestCallsThatFailTogetherDoNotWaitInStep(t *testing.T) {
 		}
 		if len(waits) != 8 || len(seen) != 8 {
 			t.Errorf("got the waits %v, want 8 different ones", waits)
+		}
+	})
+}
+
+func TestAnAnswerOfAnotherKindThanWasAskedForIsRepeated(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plays(says(200, "<html>log in</html>", "Content-Type", "text/html"), says(200, "{}", "Content-Type", "application/json"))
+		c, bad := classify.New([]classify.Rule{{
+			ID: "page", When: classify.Match{Asked: []string{"application/json"}, NotMedia: []string{"application/json"}},
+			Then: classify.Verdict{Class: classify.Invalid, Retry: classify.Idempotent},
+		}})
+		if bad != nil {
+			t.Fatal(bad)
+		}
+		r := request(t, "GET", "")
+		r.Header = http.Header{"Accept": {"application/json"}}
+		resp, err := (&heed.Transport{Base: p, Classifier: c}).RoundTrip(r)
+		if _, got := finish(t, resp, err); got != "{}" || p.count() != 2 {
+			t.Errorf("got %q after %d attempts, want the JSON after 2", got, p.count())
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package heed
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -84,7 +85,7 @@ func (o *op) status() int {
 
 // quote puts what the server said about time into e.
 func (o *op) quote(e *Event) {
-	e.RetryAfter, e.HasRetry = o.hint.Wait, o.hint.HasWait
+	e.RetryAfter, e.HasRetry, e.HintFrom = o.hint.Wait, o.hint.HasWait, cmp.Or(o.hint.From, o.hint.ResetFrom)
 	e.Remaining, e.HasRemain = o.hint.Remaining, o.hint.HasRemaining
 	e.Limit, e.HasLimit = o.hint.Limit, o.hint.HasLimit
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/classify"
+	"github.com/heedproject/heed/hint"
 	"github.com/heedproject/heed/internal/config"
 	"github.com/heedproject/heed/provider"
 )
@@ -83,19 +84,26 @@ func TestAnUnknownEndpointIsToldWithThoseThereAre(t *testing.T) {
 	}
 }
 
-func TestARuleThatNobodyVerifiedIsToldOnce(t *testing.T) {
+func TestAFactThatNobodyVerifiedIsToldOnce(t *testing.T) {
 	var log journal
-	e := api(t, "api", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(418) })
+	e := api(t, "api", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Again", "1")
+		w.WriteHeader(418)
+	})
 	teapot := classify.Match{Statuses: []classify.StatusRange{{From: 418, To: 418}}}
 	e.Rules = []classify.Rule{{ID: "teapot", When: teapot, Then: classify.Verdict{Class: classify.Permanent, Rule: "teapot"}}}
-	e.Doubtful = map[string]provider.Grade{"teapot": provider.General}
+	e.Hints = []hint.Source{{Header: "X-Again", Field: hint.Wait, Format: hint.Seconds}}
+	e.Policy.Limits.Rate = 100
+	e.Doubtful = map[string]provider.Grade{"teapot": provider.General, "X-Again": provider.Unverified, "limits": provider.Unverified}
 	a := start(t, settings(e), Options{Out: &log})
 	get(t, a.DataAddr(), "/api/x")
 	get(t, a.DataAddr(), "/api/x")
 	if err := a.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Count(log.String(), `"msg":"unverified rule used","endpoint":"api","rule":"teapot","grade":"general"`); got != 1 {
-		t.Errorf("told %d times, want once:\n%s", got, log.String())
+	for _, want := range []string{`"fact":"teapot","grade":"general"`, `"fact":"X-Again","grade":"unverified"`, `"fact":"limits","grade":"unverified"`} {
+		if got := strings.Count(log.String(), `"msg":"unverified fact used","endpoint":"api",`+want); got != 1 {
+			t.Errorf("%s told %d times, want once:\n%s", want, got, log.String())
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/heedproject/heed/internal/config"
 	"github.com/heedproject/heed/mask"
 	"github.com/heedproject/heed/policy"
+	"github.com/heedproject/heed/provider"
 	"github.com/heedproject/heed/token"
 )
 
@@ -93,6 +94,9 @@ func (m *maker) build(e *config.Endpoint, want spec) (*unit, error) {
 	if err != nil {
 		return nil, err
 	}
+	if grade, doubt := e.Doubtful["limits"]; doubt && m.log != nil {
+		m.doubt(e.Name, "limits", grade)
+	}
 	return &unit{want, &heed.Transport{
 		Base: base, Policy: p, Classifier: classifier, Hints: reader, Token: source, Observe: m.observer(e),
 	}}, nil
@@ -146,24 +150,31 @@ func (m *maker) renewed(endpoint string) func(token.Renewal) {
 	}
 }
 
-// observer tells of the calls of e, and once of each rule that decided
-// although nobody has verified it.
+// observer tells of the calls of e, and once of each rule that decided, or
+// header that was believed, although nobody has verified it.
 func (m *maker) observer(e *config.Endpoint) func(heed.Event) {
 	if m.log == nil || len(e.Doubtful) == 0 {
 		return m.observe
 	}
 	doubtful := e.Doubtful
-	var told sync.Map // of rules
+	var told sync.Map // of rules and headers
 	return func(ev heed.Event) {
 		m.observe(ev)
-		grade, doubt := doubtful[ev.Rule]
-		if !doubt {
-			return
-		}
-		if _, again := told.LoadOrStore(ev.Rule, true); !again {
-			m.log.Warn("unverified rule used", slog.String("endpoint", ev.Endpoint), slog.String("rule", ev.Rule),
-				slog.String("grade", string(grade)),
-				slog.String("advice", "compare the answer with the provider's documentation, then write the rule into heed.yaml with its source"))
+		for _, fact := range [...]string{ev.Rule, ev.HintFrom} {
+			grade, doubt := doubtful[fact]
+			if !doubt || fact == "" {
+				continue
+			}
+			if _, again := told.LoadOrStore(fact, true); !again {
+				m.doubt(ev.Endpoint, fact, grade)
+			}
 		}
 	}
+}
+
+// doubt tells that a fact is in use that nobody has looked up.
+func (m *maker) doubt(endpoint, fact string, grade provider.Grade) {
+	m.log.Warn("unverified fact used", slog.String("endpoint", endpoint), slog.String("fact", fact),
+		slog.String("grade", string(grade)),
+		slog.String("advice", "compare it with the provider's documentation, then write it into heed.yaml with its source"))
 }

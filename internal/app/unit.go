@@ -150,11 +150,27 @@ func plain(e config.Endpoint) config.Endpoint {
 			list[j] = m
 		}
 		r.When.JSON = list
-		r.Wait.Path = named(r.Wait.Path)
+		r.Wait.Source = readable(r.Wait.Source)
+		or := make([]classify.Source, len(r.Wait.Or))
+		for j, s := range r.Wait.Or {
+			or[j] = readable(s)
+		}
+		r.Wait.Or = or
 		rules[i] = r
 	}
 	e.Rules = rules
 	return e
+}
+
+// readable is s with its paths as text.
+func readable(s classify.Source) classify.Source {
+	s.Path = named(s.Path)
+	vars := make(map[string]classify.Selector, len(s.Vars))
+	for name, path := range s.Vars {
+		vars[name] = named(path)
+	}
+	s.Vars = vars
+	return s
 }
 
 // text stands for a compiled path.
