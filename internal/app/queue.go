@@ -17,6 +17,7 @@ import (
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/internal/config"
 	"github.com/heedproject/heed/internal/gateway"
+	"github.com/heedproject/heed/internal/observe"
 	"github.com/heedproject/heed/internal/queue"
 	"github.com/heedproject/heed/internal/queue/sqlite"
 	"github.com/heedproject/heed/mask"
@@ -76,7 +77,32 @@ func (a *App) keeper(q *config.Queue) (*keeper, error) {
 		}
 		k.called = k.shown.Callbacks.Transport
 	}
+	if err := a.observe.Queue(k.numbers); err != nil {
+		return nil, errors.Join(err, k.store.Close())
+	}
 	return k, nil
+}
+
+// numbers is the queue for the metrics.
+func (k *keeper) numbers() (n observe.QueueNumbers, err error) {
+	ctx, done := context.WithTimeout(context.Background(), 5*time.Second)
+	defer done()
+	counts, err := k.store.Counts(ctx)
+	if err != nil {
+		return n, err
+	}
+	gates, err := k.store.Gates(ctx)
+	if err != nil {
+		return n, err
+	}
+	for _, c := range counts {
+		n.Counts = append(n.Counts, observe.QueueCount{Endpoint: c.Endpoint, State: c.State.String(), Reason: c.Reason, Calls: c.N})
+	}
+	now := time.Now()
+	for _, g := range gates {
+		n.Gates = append(n.Gates, observe.QueueGate{Endpoint: g.Endpoint, Gate: g.Key, Due: g.Due, Closed: g.Paused || g.Closed.After(now)})
+	}
+	return n, nil
 }
 
 // workerName tells this process from others that share a store.
@@ -274,7 +300,12 @@ const sweepEvery = 5 * time.Second
 func (k *keeper) sweep() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	var warned time.Time
 	for {
+		if now := time.Now(); now.Sub(warned) >= warnEvery {
+			warned = now
+			k.warn(now)
+		}
 		for more := true; more; {
 			swept, err := k.store.Sweep(context.Background(), time.Now(), 500)
 			if err != nil {
@@ -287,6 +318,28 @@ func (k *keeper) sweep() {
 		case <-k.quit:
 			return
 		}
+	}
+}
+
+// How often, and how long before, it is told that broken calls will be erased.
+const (
+	warnEvery  = 6 * time.Hour
+	warnBefore = 24 * time.Hour
+)
+
+// warn says that broken calls will soon be erased, so that somebody looks.
+func (k *keeper) warn(now time.Time) {
+	page, err := k.store.List(context.Background(), queue.Filter{
+		States: []queue.State{queue.Dead, queue.Quarantined, queue.Unknown}, KeptBefore: now.Add(warnBefore), Limit: 1000,
+	})
+	if err != nil {
+		k.failed(err)
+		return
+	}
+	if n := len(page.Calls); n > 0 {
+		k.log.Warn("calls that broke will be erased", slog.String("kind", "alert"), slog.String("alert", "queue_erases"),
+			slog.Int("calls", n), slog.Bool("more", page.Next != ""), slog.Time("first", page.Calls[0].KeptUntil.UTC()),
+			slog.String("advice", "look at them with heed calls list --state dead,quarantined,unknown, replay or export what is still wanted; queue.dead_ttl keeps them longer"))
 	}
 }
 

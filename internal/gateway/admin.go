@@ -61,12 +61,15 @@ func reply(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) // a reader who left needs no answer
 }
 
-func (g *Gateway) showReady(w http.ResponseWriter, _ *http.Request) {
-	if g.ready.Load() {
+func (g *Gateway) showReady(w http.ResponseWriter, r *http.Request) {
+	switch l := g.current.Load().Later; {
+	case !g.ready.Load():
+		plain(w, http.StatusServiceUnavailable, "not ready\n")
+	case l != nil && !l.answers(r.Context()):
+		plain(w, http.StatusServiceUnavailable, "not ready: the queue does not answer\n")
+	default:
 		plain(w, http.StatusOK, "ready\n")
-		return
 	}
-	plain(w, http.StatusServiceUnavailable, "not ready\n")
 }
 
 func (g *Gateway) showMetrics(w http.ResponseWriter, r *http.Request) {

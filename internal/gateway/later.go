@@ -217,6 +217,14 @@ func owns(who *Client, tenant string) bool {
 	return who == nil || tenant == who.Name || strings.HasPrefix(tenant, who.Name+"/")
 }
 
+// answers tells whether the store can be read.
+func (l *Later) answers(ctx context.Context) bool {
+	ctx, done := context.WithTimeout(ctx, 2*time.Second)
+	defer done()
+	_, err := l.Store.Get(ctx, "-") // which no call is called
+	return err == nil || errors.Is(err, queue.ErrNotFound)
+}
+
 // await returns the facts of a call when it has ended, or after wait.
 func (l *Later) await(ctx context.Context, id string, wait time.Duration) (queue.Facts, error) {
 	ctx, done := context.WithTimeout(ctx, wait)
