@@ -12,6 +12,7 @@ import (
 	"github.com/heedproject/heed/sim/pack/kalshi"
 	"github.com/heedproject/heed/sim/pack/sierra"
 	"github.com/heedproject/heed/sim/pack/stripe"
+	"github.com/heedproject/heed/sim/pack/wfs"
 )
 
 // table lists the packs. A new one is added here and nowhere else.
@@ -23,6 +24,7 @@ var table = []func() sim.Pack{
 	kalshi.Pack,
 	sierra.Pack,
 	stripe.Pack,
+	wfs.Pack,
 }
 
 // All returns every pack.
