@@ -116,7 +116,17 @@ func (x *exchange) queue(u *url.URL, body []byte, h handover) *refusal {
 
 // take stores one call. It is on disk when there is no refusal.
 func (l *Later) take(ctx context.Context, c queue.Call) (queue.Receipt, *refusal) {
-	receipts, err := l.Store.Enqueue(context.WithoutCancel(ctx), time.Now(), []queue.Call{c})
+	now := time.Now()
+	calls := []queue.Call{c}
+	if c.Callback != "" {
+		if calls[0].ID == "" {
+			calls[0].ID = queue.NewID(now)
+		}
+		if w, err := l.watchman(&calls[0]); err == nil {
+			calls = append(calls, w)
+		}
+	}
+	receipts, err := l.Store.Enqueue(context.WithoutCancel(ctx), now, calls)
 	if err != nil {
 		return queue.Receipt{}, storeRefusal(err)
 	}
@@ -348,6 +358,7 @@ type acceptance struct {
 func (x *exchange) accepted(f *queue.Facts) {
 	h, now := x.w.Header(), time.Now()
 	h["Location"] = []string{callsPath + "/" + f.ID}
+	h["Heed-Call-Id"] = []string{f.ID}
 	h["Retry-After"] = []string{strconv.FormatInt(askAgain(f, now), 10)}
 	h["Content-Type"] = []string{"application/json"}
 	h["Cache-Control"] = []string{"no-store"}

@@ -99,26 +99,58 @@ func loopback(host string) bool {
 
 // callBack queues the callback of a call that is about to end. What it tells
 // is looked up when it is sent: a call whose end was not stored is not ended.
+// A call that is sent once more because its end was lost has the same one.
 func (l *Later) callBack(ctx context.Context, c *queue.Call) error {
-	u, err := l.Callbacks.allowed(c.Callback)
-	if err != nil {
-		return fmt.Errorf("callback of call %s: %w", c.ID, err)
+	told, err := l.callbackOf(c, "-end-"+strconv.FormatInt(c.NextAt.UnixMilli(), 36))
+	if err == nil {
+		_, err = l.Store.Enqueue(context.WithoutCancel(ctx), time.Now(), []queue.Call{told})
 	}
-	now := time.Now()
-	_, err = l.Store.Enqueue(context.WithoutCancel(ctx), now, []queue.Call{{
-		Facts: queue.Facts{
-			ID:       c.ID + "-end" + strconv.Itoa(c.Revision) + "-" + strconv.Itoa(c.Ladder.Waits),
-			Endpoint: callbackEndpoint, Gate: strings.ToLower(u.Host), Method: http.MethodPost, Template: mask.Template(u.Path),
-			Tenant: c.Tenant, Priority: c.Priority, CorrelationID: c.CorrelationID, TraceParent: c.TraceParent,
-			Repeatable: true, Expires: now.Add(callbackExpiry),
-		},
-		Request: queue.Request{Path: c.Callback, Header: http.Header{parent: {c.ID}}},
-	}})
 	if err != nil {
 		return fmt.Errorf("callback of call %s: %w", c.ID, err)
 	}
 	l.Wake()
 	return nil
+}
+
+// callbackOf makes the callback of a call.
+func (l *Later) callbackOf(c *queue.Call, suffix string) (queue.Call, error) {
+	u, err := l.Callbacks.allowed(c.Callback)
+	if err != nil {
+		return queue.Call{}, err
+	}
+	return queue.Call{
+		Facts: queue.Facts{
+			ID: c.ID + suffix, Endpoint: callbackEndpoint, Gate: strings.ToLower(u.Host), Method: http.MethodPost,
+			Template: mask.Template(u.Path), Tenant: c.Tenant, Priority: c.Priority, CorrelationID: c.CorrelationID,
+			TraceParent: c.TraceParent, Repeatable: true, Expires: time.Now().Add(callbackExpiry),
+		},
+		Request: queue.Request{Path: c.Callback, Header: http.Header{parent: {c.ID}}},
+	}, nil
+}
+
+// watchman makes the callback that is sent when a call has expired in the
+// queue, or was cancelled: nobody sends it then, so that nobody would tell.
+func (l *Later) watchman(c *queue.Call) (queue.Call, error) {
+	w, err := l.callbackOf(c, "-late")
+	if err != nil {
+		return w, err
+	}
+	w.NotBefore = c.Expires.Add(watchAfter)
+	w.Expires = c.Expires.Add(callbackExpiry)
+	w.Header[watches] = []string{"true"}
+	return w, nil
+}
+
+// watchAfter is how long after its expiry a call is looked at again; by then
+// the store has ended it.
+const watchAfter = 30 * time.Second
+
+// watches marks a watchman.
+const watches = "Heed-Watches"
+
+// unseen tells whether the end of a call came without anybody sending it.
+func unseen(f *queue.Facts) bool {
+	return f.State == queue.Cancelled || f.State == queue.Dead && f.Reason == queue.ReasonExpired && !f.Ended.Before(f.Expires)
 }
 
 func (cb *Callbacks) allowed(text string) (*url.URL, error) {
@@ -140,8 +172,9 @@ func (t *table) untold(err error) {
 func (t *table) sendCallback(ctx context.Context, c *queue.Call) queue.Outcome {
 	now := time.Now()
 	f, err := t.Later.Store.Get(ctx, strings.Join(c.Header[parent], ""))
+	watchman := len(c.Header[watches]) > 0
 	switch {
-	case errors.Is(err, queue.ErrNotFound):
+	case errors.Is(err, queue.ErrNotFound), err == nil && watchman && !unseen(&f):
 		return queue.Outcome{State: queue.Cancelled, Reason: queue.ReasonCancelled} // nothing is left to tell
 	case err != nil || !f.State.Ended():
 		return queue.Outcome{State: queue.Queued, Until: now.Add(time.Second), Source: string(policy.WaitBackoff)}

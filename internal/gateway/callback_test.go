@@ -123,3 +123,27 @@ func TestACallbackPolicyIsValid(t *testing.T) {
 		t.Errorf("got %v", bad)
 	}
 }
+
+func TestACallThatExpiresInTheQueueIsToldToo(t *testing.T) {
+	withCallbacks(t, func(l *later) {
+		l.operate("POST", "/_heed/endpoints/api/pause", "", &endpointStanding{})
+		l.async("GET", "/api/x", "", "Heed-Callback", "https://hooks.test/h", "Heed-Budget", "10m")
+		l.operate("POST", "/_heed/calls/cancel", `{"filter":{"ids":["`+l.id(l.async("GET", "/api/y", "", "Heed-Callback", "https://hooks.test/h", "Heed-Budget", "20m"))+`"]}}`, &done{})
+		time.Sleep(10 * time.Minute)
+		if _, err := l.store.Sweep(l.Context(), time.Now(), 100); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		var said []string
+		for _, s := range l.hooks() {
+			var m told
+			if err := json.Unmarshal([]byte(s.body), &m); err != nil {
+				t.Fatal(err)
+			}
+			said = append(said, m.Type+" "+m.Data.Reason)
+		}
+		if diff := cmp.Diff(said, []string{"call.dead expired", "call.cancelled canceled"}); diff != "" {
+			t.Errorf("told (-got +want):\n%s", diff)
+		}
+	})
+}

@@ -245,3 +245,6 @@ func (l *later) leaves(ctx context.Context, method, path, body string, header ..
 	}()
 	l.ServeHTTP(httptest.NewRecorder(), r)
 }
+
+// id is the id of the call at a location.
+func (l *later) id(location string) string { return strings.TrimPrefix(location, callsPath+"/") }
