@@ -45,6 +45,7 @@ func createCharge(x *sim.Exchange) sim.Answer {
 	if source == "tok_chargeDeclined" {
 		c.Status = "failed"
 		sim.Rows[charge](x, "charges").Put(c.ID, c)
+		emit(x, "charge.failed", c)
 		return declined(x, c.ID)
 	}
 	return done(x, settle(x, c, form.Get("capture") != "false"))
@@ -58,6 +59,7 @@ func settle(x *sim.Exchange, c charge, capture bool) charge {
 	}
 	sim.Rows[charge](x, "charges").Put(c.ID, c)
 	x.Effect("charge", "", c.Amount)
+	emit(x, "charge.succeeded", c)
 	return c
 }
 
@@ -78,6 +80,7 @@ func captureCharge(x *sim.Exchange) sim.Answer {
 	c.Captured = true
 	charges.Put(c.ID, c)
 	x.Effect("capture", c.ID, c.AmountCaptured)
+	emit(x, "charge.captured", c)
 	return done(x, c)
 }
 

@@ -18,6 +18,7 @@ func createCustomer(x *sim.Exchange) sim.Answer {
 	c.fill(x)
 	sim.Rows[customer](x, "customers").Put(c.ID, c)
 	x.Effect("customer", "", 0)
+	emit(x, "customer.created", c)
 	return done(x, c)
 }
 
@@ -41,6 +42,7 @@ func updateCustomer(x *sim.Exchange) sim.Answer {
 	c.fill(x)
 	customers.Put(c.ID, c)
 	x.Effect("customer update", c.ID, 0)
+	emit(x, "customer.updated", c)
 	return done(x, c)
 }
 
@@ -50,9 +52,6 @@ func deleteCustomer(x *sim.Exchange) sim.Answer {
 		return x.Refuse(missing("customer", id))
 	}
 	x.Effect("customer delete", id, 0)
-	return done(x, struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Deleted bool   `json:"deleted"`
-	}{id, "customer", true})
+	emit(x, "customer.deleted", deleted{id, "customer", true})
+	return done(x, deleted{id, "customer", true})
 }

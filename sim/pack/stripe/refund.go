@@ -56,5 +56,6 @@ func createRefund(x *sim.Exchange) sim.Answer {
 	}
 	sim.Rows[refund](x, "refunds").Put(r.ID, r)
 	x.Effect("refund", c.ID, amount)
+	emit(x, "charge.refunded", c)
 	return done(x, r)
 }

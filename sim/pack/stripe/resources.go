@@ -33,10 +33,17 @@ type page[T any] struct {
 	URL     string `json:"url"`
 }
 
-const maxPage = 100
+const (
+	maxPage   = 100
+	maxAmount = 99_999_999
+)
 
-// listOf gives the newest first, limit= at a time, after starting_after=.
-func listOf[T any](table string) func(*sim.Exchange) sim.Answer {
+// tags are what a list can be narrowed by, by the name of the parameter.
+type tags map[string]*string
+
+// listOf gives the newest first, limit= at a time, after starting_after= or
+// before ending_before=.
+func listOf[T any](table string, tagsOf func(T) tags) func(*sim.Exchange) sim.Answer {
 	return func(x *sim.Exchange) sim.Answer {
 		limit := 10
 		if text := x.Query("limit"); text != "" {
@@ -46,10 +53,12 @@ func listOf[T any](table string) func(*sim.Exchange) sim.Answer {
 			}
 			limit = n
 		}
-		after := x.Query("starting_after")
 		rows := sim.Rows[T](x, table)
-		if _, ok := rows.Get(after); after != "" && !ok {
-			return x.Refuse(missing(strings.TrimSuffix(table, "s"), after))
+		after, before := x.Query("starting_after"), x.Query("ending_before")
+		for _, id := range []string{after, before} {
+			if _, ok := rows.Get(id); id != "" && !ok {
+				return x.Refuse(missing(strings.TrimSuffix(table, "s"), id))
+			}
 		}
 		p := page[T]{Object: "list", Data: []T{}, URL: "/v1/" + table}
 		for id, v := range rows.Newest() {
@@ -58,15 +67,41 @@ func listOf[T any](table string) func(*sim.Exchange) sim.Answer {
 				if id == after {
 					after = ""
 				}
-			case len(p.Data) == limit:
-				p.HasMore = true
-				return done(x, p)
-			default:
+			case id == before:
+				return done(x, p.last(limit))
+			case tagsOf(v).fit(x):
 				p.Data = append(p.Data, v)
 			}
+			if before == "" && len(p.Data) > limit {
+				break
+			}
 		}
-		return done(x, p)
+		return done(x, p.first(limit))
 	}
+}
+
+// fit tells whether t has what the query asks for.
+func (t tags) fit(x *sim.Exchange) bool {
+	for name, have := range t {
+		if want := x.Query(name); want != "" && (have == nil || *have != want) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p page[T]) first(n int) page[T] {
+	if p.HasMore = len(p.Data) > n; p.HasMore {
+		p.Data = p.Data[:n]
+	}
+	return p
+}
+
+func (p page[T]) last(n int) page[T] {
+	if p.HasMore = len(p.Data) > n; p.HasMore {
+		p.Data = p.Data[len(p.Data)-n:]
+	}
+	return p
 }
 
 // money reads amount and currency; the refusal is nil if they are good.
@@ -77,7 +112,7 @@ func money(x *sim.Exchange) (amount int64, currency string, bad *sim.Refusal) {
 	switch {
 	case form.Get("amount") == "":
 		bad = &sim.Refusal{Kind: sim.BadRequest, Field: "amount", Detail: "Missing required param: amount."}
-	case err != nil || amount < 1 || amount > 99_999_999:
+	case err != nil || amount < 1 || amount > maxAmount:
 		bad = &sim.Refusal{Kind: sim.BadRequest, Field: "amount", Detail: "Invalid integer: amount is from 1 to 99999999"}
 	case currency == "":
 		bad = &sim.Refusal{Kind: sim.BadRequest, Field: "currency", Detail: "Missing required param: currency."}

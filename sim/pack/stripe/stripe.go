@@ -1,17 +1,21 @@
 // Package stripe simulates the payments API of Stripe, version 1: charges,
 // payment intents, customers and refunds, in form encoding, with Stripe's
-// errors, limits and idempotency.
+// errors, limits and idempotency, its events, and webhooks that tell of them.
 //
 // What it holds to, from docs.stripe.com: a key is a secret key in Bearer or
 // Basic; an answer is kept for 24 h from the moment the work began, a 500
 // among them, and given again with Idempotent-Replayed; a request that was not
 // valid, and one that met its key in flight, is not kept; a throttle is 429
 // with Stripe-Rate-Limited-Reason and no Retry-After; Stripe-Should-Retry says
-// what a client should do. The sandbox allows 25 requests a second.
+// what a client should do. The sandbox allows 25 requests a second, a live key
+// 100, and one endpoint 25; an object that another request holds is 429 with
+// lock_timeout and no reason. A webhook is signed with Stripe-Signature.
 //
 // Test tokens decide the outcome: tok_visa and pm_card_visa succeed,
 // tok_chargeDeclined and pm_card_chargeDeclined are declined with 402,
-// pm_usBankAccount_processing stays in processing for 2 s and then succeeds.
+// pm_usBankAccount_processing stays in processing for 2 s and then succeeds,
+// pm_card_authenticationRequired needs the payer, who never comes. The
+// simulator's own pm_card_held is held by another request for 2 s.
 package stripe
 
 import (
@@ -32,35 +36,69 @@ func Pack() sim.Pack {
 		Limits:     limits,
 		Credential: credential,
 		Authorize:  authorize,
+		Webhooks:   sim.Webhooks{Sign: sim.SignStripe, Retries: []time.Duration{10 * time.Minute, time.Hour, 3 * time.Hour}},
 		Expire:     func(x *sim.Exchange) { sim.Rows[bool](x, "expired keys").Put(x.Credential(), true) },
-		Operations: []sim.Operation{
-			{Name: "charges.create", Route: "POST /v1/charges", Do: createCharge, Keyed: true},
-			{Name: "charges.list", Route: "GET /v1/charges", Do: listOf[charge]("charges")},
-			{Name: "charges.retrieve", Route: "GET /v1/charges/{id}", Do: retrieve[charge]("charges", "charge")},
-			{Name: "charges.capture", Route: "POST /v1/charges/{id}/capture", Do: captureCharge, Keyed: true},
-			{Name: "payment_intents.create", Route: "POST /v1/payment_intents", Do: createIntent, Keyed: true},
-			{Name: "payment_intents.list", Route: "GET /v1/payment_intents", Do: listOf[intent]("payment_intents")},
-			{Name: "payment_intents.retrieve", Route: "GET /v1/payment_intents/{id}", Do: retrieve[intent]("payment_intents", "payment_intent")},
-			{Name: "payment_intents.confirm", Route: "POST /v1/payment_intents/{id}/confirm", Do: confirmIntent, Keyed: true},
-			{Name: "payment_intents.cancel", Route: "POST /v1/payment_intents/{id}/cancel", Do: cancelIntent, Keyed: true},
-			{Name: "customers.create", Route: "POST /v1/customers", Do: createCustomer, Keyed: true},
-			{Name: "customers.list", Route: "GET /v1/customers", Do: listOf[customer]("customers")},
-			{Name: "customers.retrieve", Route: "GET /v1/customers/{id}", Do: retrieve[customer]("customers", "customer")},
-			{Name: "customers.update", Route: "POST /v1/customers/{id}", Do: updateCustomer, Keyed: true},
-			{Name: "customers.delete", Route: "DELETE /v1/customers/{id}", Do: deleteCustomer},
-			{Name: "refunds.create", Route: "POST /v1/refunds", Do: createRefund, Keyed: true},
-			{Name: "refunds.list", Route: "GET /v1/refunds", Do: listOf[refund]("refunds")},
-			{Name: "refunds.retrieve", Route: "GET /v1/refunds/{id}", Do: retrieve[refund]("refunds", "refund")},
-		},
+		Operations: operations,
 	}
 }
 
-// limits are those of a sandbox (docs.stripe.com/rate-limits, 2026).
-var limits = []rate.Limit{
-	{Name: "global-rate", Kind: rate.TokenBucket, Capacity: 25, Refill: 25},
-	{Name: "resource-specific", Kind: rate.SlidingWindow, Capacity: 1000, Window: time.Hour,
-		Scope: rate.PathValue, Value: "id", Routes: []string{"POST /v1/payment_intents/{id}/**"}},
+var operations = []sim.Operation{
+	send("charges.create", "/v1/charges", createCharge),
+	read("charges.list", "/v1/charges", listOf("charges", func(c charge) tags { return tags{"customer": c.Customer, "payment_intent": c.PaymentIntent} })),
+	read("charges.retrieve", "/v1/charges/{id}", retrieve[charge]("charges", "charge")),
+	send("charges.capture", "/v1/charges/{id}/capture", captureCharge),
+	send("payment_intents.create", "/v1/payment_intents", createIntent),
+	read("payment_intents.list", "/v1/payment_intents", listOf("payment_intents", func(p intent) tags { return tags{"customer": p.Customer} })),
+	read("payment_intents.retrieve", "/v1/payment_intents/{id}", retrieve[intent]("payment_intents", "payment_intent")),
+	send("payment_intents.update", "/v1/payment_intents/{id}", updateIntent),
+	send("payment_intents.confirm", "/v1/payment_intents/{id}/confirm", confirmIntent),
+	send("payment_intents.capture", "/v1/payment_intents/{id}/capture", captureIntent),
+	send("payment_intents.cancel", "/v1/payment_intents/{id}/cancel", cancelIntent),
+	send("customers.create", "/v1/customers", createCustomer),
+	read("customers.list", "/v1/customers", listOf("customers", func(c customer) tags { return tags{"email": c.Email} })),
+	read("customers.retrieve", "/v1/customers/{id}", retrieve[customer]("customers", "customer")),
+	send("customers.update", "/v1/customers/{id}", updateCustomer),
+	{Name: "customers.delete", Route: "DELETE /v1/customers/{id}", Do: deleteCustomer, CostOf: costs},
+	send("refunds.create", "/v1/refunds", createRefund),
+	read("refunds.list", "/v1/refunds", listOf("refunds", func(r refund) tags { return tags{"charge": &r.Charge, "payment_intent": r.PaymentIntent} })),
+	read("refunds.retrieve", "/v1/refunds/{id}", retrieve[refund]("refunds", "refund")),
+	read("events.list", "/v1/events", listOf("events", func(e event) tags { return tags{"type": &e.Type} })),
+	read("events.retrieve", "/v1/events/{id}", retrieve[event]("events", "event")),
+	send("webhook_endpoints.create", "/v1/webhook_endpoints", createEndpoint),
+	read("webhook_endpoints.list", "/v1/webhook_endpoints", listOf("webhook_endpoints", func(endpoint) tags { return nil })),
+	read("webhook_endpoints.retrieve", "/v1/webhook_endpoints/{id}", retrieve[endpoint]("webhook_endpoints", "webhook endpoint")),
+	{Name: "webhook_endpoints.delete", Route: "DELETE /v1/webhook_endpoints/{id}", Do: deleteEndpoint, CostOf: costs},
 }
+
+// send is an operation that honours a key, read one that has no use for it.
+func send(name, path string, do func(*sim.Exchange) sim.Answer) sim.Operation {
+	return sim.Operation{Name: name, Route: "POST " + path, Do: do, CostOf: costs, Keyed: true}
+}
+
+func read(name, path string, do func(*sim.Exchange) sim.Answer) sim.Operation {
+	return sim.Operation{Name: name, Route: "GET " + path, Do: do, CostOf: costs}
+}
+
+// costs are such that a key of the sandbox has a quarter of a live one's rate.
+func costs(x *sim.Exchange) float64 {
+	if strings.HasPrefix(x.Credential(), "sk_live_") || strings.HasPrefix(x.Credential(), "rk_live_") {
+		return 1
+	}
+	return 4
+}
+
+// limits are those of an account (docs.stripe.com/rate-limits, 2026).
+var limits = func() []rate.Limit {
+	all := []rate.Limit{
+		{Name: "global-rate", Kind: rate.TokenBucket, Capacity: 100, Refill: 100, Weighted: true},
+		{Name: "resource-specific", Kind: rate.SlidingWindow, Capacity: 1000, Window: time.Hour,
+			Scope: rate.PathValue, Value: "id", Routes: []string{"POST /v1/payment_intents/{id}/**"}},
+	}
+	for _, o := range operations {
+		all = append(all, rate.Limit{Name: "endpoint-rate", Kind: rate.TokenBucket, Capacity: 25, Refill: 25, Routes: []string{o.Route}})
+	}
+	return all
+}()
 
 // keys are the rules of docs.stripe.com/api/idempotent_requests.
 var keys = sim.Keys{
@@ -141,10 +179,19 @@ func refuse(x *sim.Exchange, r sim.Refusal) sim.Answer {
 		f.Message = "Unrecognized request URL (" + x.Request.Method + ": " + x.Path + "). This simulator has: " +
 			strings.Join(r.Operations, ", ") + "."
 	}
-	if r.Kind == sim.BadRequest && r.Field == "" {
+	switch {
+	case r.Kind == sim.BadRequest && r.Field == "", r.Kind == sim.Conflict && r.Status == 409:
 		f.Code = ""
+	case r.Kind == sim.KeyMismatch:
+		f.Message = "Keys for idempotent requests can only be used with the same parameters they were first used with. " +
+			"Try using another key if you meant to execute a different request."
+	case r.Kind == sim.KeyInFlight:
+		f.Message = "There is currently another in-progress request using this Idempotency-Key."
 	}
 	an := failed(x, r.StatusOr(w.status), f)
+	if r.Allow != nil {
+		an.Set("Allow", strings.Join(r.Allow, ", "))
+	}
 	if r.Kind == sim.Throttled {
 		reason := "global-rate"
 		if r.Limit != nil {
