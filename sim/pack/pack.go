@@ -13,6 +13,7 @@ import (
 	"github.com/heedproject/heed/sim/pack/sierra"
 	"github.com/heedproject/heed/sim/pack/stripe"
 	"github.com/heedproject/heed/sim/pack/wfs"
+	"github.com/heedproject/heed/sim/pack/wms"
 )
 
 // table lists the packs. A new one is added here and nowhere else.
@@ -25,6 +26,7 @@ var table = []func() sim.Pack{
 	sierra.Pack,
 	stripe.Pack,
 	wfs.Pack,
+	wms.Pack,
 }
 
 // All returns every pack.
