@@ -10,6 +10,7 @@ import (
 	"github.com/heedproject/heed/sim/pack/generic"
 	"github.com/heedproject/heed/sim/pack/jira"
 	"github.com/heedproject/heed/sim/pack/kalshi"
+	"github.com/heedproject/heed/sim/pack/nominatim"
 	"github.com/heedproject/heed/sim/pack/sierra"
 	"github.com/heedproject/heed/sim/pack/stripe"
 	"github.com/heedproject/heed/sim/pack/wfs"
@@ -23,6 +24,7 @@ var table = []func() sim.Pack{
 	folio.Pack,
 	jira.Pack,
 	kalshi.Pack,
+	nominatim.Pack,
 	sierra.Pack,
 	stripe.Pack,
 	wfs.Pack,
