@@ -38,6 +38,7 @@ type Event struct {
 	CallID        CallID
 	CorrelationID string
 	Tenant        string
+	Queued        bool // a queue keeps the call: an end that only waits is none
 	Method        string
 	Path          mask.Path
 

@@ -19,7 +19,7 @@ func (o *op) event(e *Event, kind EventKind, now time.Time) {
 	e.Kind, e.Time, e.CallID, e.Attempt = kind, now, o.id, o.Attempts
 	e.Endpoint, e.Method, e.Path = o.t.endpoint(o.in), o.Method, path(o.in)
 	e.CorrelationID, e.Tenant, e.TraceParent = o.opts.CorrelationID, o.opts.Tenant, traceParent(o.in.Header)
-	e.Breaker = o.breaker.String()
+	e.Breaker, e.Queued = o.breaker.String(), o.opts.Queued
 }
 
 // traceParent is the traceparent of h, if it is one: 55 characters of hex and

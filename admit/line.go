@@ -163,7 +163,7 @@ func (l *Line) stand(now time.Time, t *Ticket) Answer {
 		a.Source = front.source
 	}
 	if l.closed.At.After(now) {
-		a.At, a.Source, a.Everyone = l.closed.At, l.closed.Source, true
+		a.At, a.Source, a.Everyone, a.Breaker = l.closed.At, l.closed.Source, true, l.closed.Breaker
 	}
 	l.enter(now, t, a)
 	return a

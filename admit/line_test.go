@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/policy"
 )
 
@@ -475,5 +476,21 @@ func TestATenantSavesNothingUpWhileItIsAway(t *testing.T) {
 	awake(w)
 	if diff := cmp.Diff(b.order(t, 5, w), []string{"a", "b", "a", "b", "a"}); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
+	}
+}
+
+func TestWhoStandsBehindAProbeIsToldOfTheBreaker(t *testing.T) {
+	l := lineOf(func(p *policy.Policy) { p.Breaker.Consecutive, p.Breaker.Jitter = 1, -1 })
+	trips := first("trips")
+	a := l.Ask(start, trips)
+	l.Observe(start, Result{Pass: a.Pass, Verdict: classify.Verdict{Class: classify.Transient}})
+	l.Release(start, a.Pass, trips)
+	later := start.Add(2 * time.Second)
+	if a := l.Ask(later, first("probes")); a.Kind != Go || !a.Pass.Probe {
+		t.Fatalf("got %+v, want a probe", a)
+	}
+	l.Ask(later, first("asks the gate"))
+	if a := l.Ask(later, first("stands behind")); a.Breaker != HalfOpen || !a.Everyone {
+		t.Errorf("got %+v, want half open for everyone", a)
 	}
 }

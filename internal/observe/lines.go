@@ -75,7 +75,7 @@ func title(e *heed.Event) (slog.Level, string) {
 // an attempt of which nobody knows is one that the caller cancelled.
 func outcome(e *heed.Event) slog.Level {
 	switch {
-	case e.Class == classify.OK && e.Reason == "", e.Reason == string(call.Canceled),
+	case e.Class == classify.OK && e.Reason == "", e.Kind == heed.CallDone && goesOn(e), e.Reason == string(call.Canceled),
 		e.Class == classify.Unknown && e.Kind == heed.AttemptDone:
 		return slog.LevelInfo
 	}

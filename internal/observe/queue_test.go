@@ -7,8 +7,31 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/internal/observe"
 )
+
+func TestACallThatGoesBackIntoItsQueueHasNotEnded(t *testing.T) {
+	var log strings.Builder
+	o, err := observe.New(observe.Options{Log: &log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Observe(heed.Event{Kind: heed.CallDone, Endpoint: "api", Queued: true, Class: classify.Throttled, Reason: "deferred"})
+	o.Observe(heed.Event{Kind: heed.CallDone, Endpoint: "api", Queued: true, Class: classify.OK})
+	w := httptest.NewRecorder()
+	o.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if err := o.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(w.Body.String(), `reason="deferred"`) || !strings.Contains(w.Body.String(), `heed_calls_total{class="ok",endpoint="api",reason="none"} 1`) {
+		t.Errorf("got\n%s", w.Body)
+	}
+	if strings.Contains(log.String(), `"level":"WARN"`) {
+		t.Errorf("somebody is warned:\n%s", log.String())
+	}
+}
 
 func TestTheQueueIsCountedWhenItIsAskedFor(t *testing.T) {
 	o, err := observe.New(observe.Options{})

@@ -108,7 +108,9 @@ func (p *endpoint) note(e *heed.Event) {
 	case heed.AttemptDone:
 		p.noteAttempt(e)
 	case heed.CallDone:
-		p.noteCall(e)
+		if !goesOn(e) {
+			p.noteCall(e)
+		}
 	case heed.BreakerChanged:
 		c.breaker, c.seen = index(states, e.Breaker), true
 		if e.Breaker == open {
@@ -173,6 +175,18 @@ func (p *endpoint) noteCall(e *heed.Event) {
 	case e.Reason != string(call.Canceled):
 		s.lost++
 	}
+}
+
+// goesOn tells that the call has only been put back into its queue.
+func goesOn(e *heed.Event) bool {
+	if !e.Queued {
+		return false
+	}
+	switch call.Reason(e.Reason) {
+	case call.Deferred, call.QuotaWait, call.OverCeiling, call.BreakerOpen, call.RetryBudget, call.DeadlineExceeded, call.TokenFailed:
+		return true
+	}
+	return false
 }
 
 // gaveUp tells whether r ended a call that might have succeeded later: not
