@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -184,10 +185,7 @@ func (a *App) renew(name string, change func(*policy.Policy)) (*unit, <-chan str
 	}
 	u.spec.Endpoint = plain(*e) // a reload that changes nothing keeps it
 	old := a.units
-	a.units = make(map[string]*unit, len(old))
-	for n, o := range old {
-		a.units[n] = o
-	}
+	a.units = maps.Clone(old)
 	a.units[name] = u
 	settings, units, err := a.settings(a.cfg, a.units)
 	if err != nil {

@@ -240,7 +240,7 @@ func (x *exchange) key(u *url.URL, body []byte) (string, *refusal) {
 	case safe(m):
 		return "", nil
 	case rt.Async.DeriveKey, honoured && k.From == policy.KeyHash:
-		return hashKey(k, m, u, x.record(k), body)
+		return x.hashKey(k, u, body)
 	case rt.Async.RequireKey:
 		return "", no(keyRequired, "")
 	case honoured && k.From == policy.KeyRandom:
@@ -249,16 +249,13 @@ func (x *exchange) key(u *url.URL, body []byte) (string, *refusal) {
 	return "", nil
 }
 
-// record is the id of the record that the write is about.
-func (x *exchange) record(k *policy.Key) string {
-	if k.RecordHeader == "" {
-		return ""
+// hashKey derives the key from what the write is.
+func (x *exchange) hashKey(k *policy.Key, u *url.URL, body []byte) (string, *refusal) {
+	record := ""
+	if k.RecordHeader != "" {
+		record = x.r.Header.Get(k.RecordHeader)
 	}
-	return x.r.Header.Get(k.RecordHeader)
-}
-
-func hashKey(k *policy.Key, method string, u *url.URL, record string, body []byte) (string, *refusal) {
-	key, err := call.HashKey(k, method, u.RequestURI(), record, bytes.NewReader(body))
+	key, err := call.HashKey(k, x.r.Method, u.RequestURI(), record, bytes.NewReader(body))
 	if err != nil {
 		return "", no(badBody, "")
 	}
@@ -274,28 +271,12 @@ func randomKey(limit int) string {
 
 // received answers for a call that is on disk.
 func (x *exchange) received(got queue.Receipt, c *queue.Call, h handover) *refusal {
-	l := x.table.Later
-	duplicate := got.Admission == queue.Duplicate
-	if got.Admission == queue.Conflict {
-		if !x.alike(c) {
-			return no(keyReused, "")
-		}
-		duplicate = true
-	}
 	x.w.Header()["Vary"] = []string{"Prefer"}
 	f := queue.Facts{ID: got.ID, State: got.State, NextAt: c.NotBefore, Tenant: c.Tenant, Endpoint: c.Endpoint}
-	if duplicate {
-		known, err := l.Store.Get(x.r.Context(), got.ID)
-		switch {
-		case err == nil:
-			f = known
-		case got.State != queue.Done: // else it is known, and erased
-			return storeRefusal(err)
+	if got.Admission != queue.New {
+		if no := x.known(got, c, &f); no != nil {
+			return no
 		}
-		if !owns(x.who, f.Tenant) {
-			return no(keyReused, "")
-		}
-		x.w.Header()["Heed-Duplicate"] = []string{"true"}
 		if h.kept && !f.State.Ended() {
 			r := x.about(keyRunning, &f)
 			return &r
@@ -303,13 +284,11 @@ func (x *exchange) received(got queue.Receipt, c *queue.Call, h handover) *refus
 	}
 	if h.wait > 0 && !f.State.Ended() {
 		var err error
-		if f, err = l.await(x.r.Context(), got.ID, h.wait); err != nil {
+		if f, err = x.table.Later.await(x.r.Context(), got.ID, h.wait); err != nil {
 			return storeRefusal(err)
 		}
-		if x.r.Context().Err() != nil {
-			if gone(x.r.Context()) {
-				panic(http.ErrAbortHandler) // the call goes on
-			}
+		if gone(x.r.Context()) {
+			panic(http.ErrAbortHandler) // the call goes on
 		}
 	}
 	if h.applied != "" {
@@ -323,6 +302,25 @@ func (x *exchange) received(got queue.Receipt, c *queue.Call, h handover) *refus
 		return &r
 	}
 	x.accepted(&f)
+	return nil
+}
+
+// known is about a call that is in the queue already, by its key or its id.
+func (x *exchange) known(got queue.Receipt, c *queue.Call, f *queue.Facts) *refusal {
+	if got.Admission == queue.Conflict && !x.alike(c) {
+		return no(keyReused, "")
+	}
+	first, err := x.table.Later.Store.Get(x.r.Context(), got.ID)
+	switch {
+	case err == nil:
+		*f = first
+	case got.State != queue.Done: // else it is known, and erased
+		return storeRefusal(err)
+	}
+	if !owns(x.who, f.Tenant) {
+		return no(keyReused, "")
+	}
+	x.w.Header()["Heed-Duplicate"] = []string{"true"}
 	return nil
 }
 
