@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heedproject/heed/policy"
+	"github.com/heedproject/heed/provider"
 )
 
 // initial is what Init returns.
@@ -36,12 +37,19 @@ func Demo(target string) *Config {
 	p.Limits.Learn.Off = true // its 429s are staged path by path and say nothing of a rate
 	p.Timeouts.Connect = 2 * time.Second
 	p.Timeouts.Header = 10 * time.Second
-	c.Endpoints = []Endpoint{{
+	demo := Endpoint{
 		Name:     "demo",
 		URL:      u,
 		Policy:   p.WithDefaults(),
 		Auth:     Auth{Kind: AuthNone},
 		Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
-	}}
+	}
+	if known, err := provider.Get(unknownAPI); err == nil {
+		var t provider.Terms
+		known.Overlay(&t)
+		demo.Profile, demo.Doubtful = unknownAPI, doubtful(&t)
+		demo.Rules, demo.Hints = t.Dialect()
+	}
+	c.Endpoints = []Endpoint{demo}
 	return c
 }

@@ -132,6 +132,9 @@ func (p *parser) byName(r *sheet.Reader) sheet.Value {
 	}}
 }
 
+// unknownAPI is the profile of an endpoint that names none.
+const unknownAPI = "generic"
+
 // reading is one endpoint that is about to be read.
 type reading struct {
 	p *parser
@@ -141,11 +144,12 @@ type reading struct {
 // Read implements sheet.Value.
 func (g reading) Read(r *sheet.Reader, n *sheet.Node, path string) {
 	x := g.w.entry
-	var profile provider.Profile
-	var ok bool
-	if named := n.Get("profile"); named != nil && named.Kind == sheet.Scalar {
-		profile, ok = g.p.profile(named.Text, named, sheet.Join(path, "profile"))
+	x.e.Profile = unknownAPI
+	named := n.Get("profile")
+	if named == nil || named.Kind != sheet.Scalar {
+		named = &sheet.Node{Text: unknownAPI}
 	}
+	profile, ok := g.p.profile(named.Text, named, sheet.Join(path, "profile"))
 	g.inherit(x, profile, ok)
 	sheet.Block{Fields: x.fields()}.Read(r, n, path)
 	x.e.Name = strings.TrimPrefix(path, "endpoints.")

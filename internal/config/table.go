@@ -180,7 +180,7 @@ type entry struct {
 func (x entry) fields() []sheet.Field {
 	return append([]sheet.Field{
 		{Name: "url", Doc: "Scheme, host, optional port and base path of the upstream.", Required: true, Value: link(&x.e.URL)},
-		{Name: "profile", Doc: "What is known of the provider: a built-in name, or the path of a profile of one's own from the folder of this file.", Value: profileName{&x.e.Profile}},
+		{Name: "profile", Doc: "What is known of the provider: a built-in name, or the path of a profile of one's own from the folder of this file. Default generic.", Value: profileName{&x.e.Profile}},
 		{Name: "auth", Doc: "The credential, by reference.", Value: authFields(&x.e.Auth)},
 	}, x.shared()...)
 }
