@@ -233,6 +233,35 @@ func TestAnItemOnLoanIsNotLentAgainUntilItIsBack(t *testing.T) {
 	}
 }
 
+func TestABibHasTwoItems(t *testing.T) {
+	c := open(t, sim.World{})
+	got := packtest.Read[struct {
+		Item []struct {
+			Data struct{ Barcode string } `json:"item_data"`
+		}
+		Total int `json:"total_record_count"`
+	}](c.Get("/bibs/9900000020101/holdings/2200000020101/items"))
+	if got.Total != 2 || len(got.Item) != 2 || got.Item[0].Data.Barcode != "A3" || got.Item[1].Data.Barcode != "A4" {
+		t.Errorf("got %+v", got)
+	}
+	if got := code(c.Get("/bibs/9900000020101/holdings/2200000030101/items")); got != "400 402203" {
+		t.Errorf("of another bib's holding: got %s", got)
+	}
+}
+
+func TestALoanIsOfItsUserOnly(t *testing.T) {
+	c := open(t, sim.World{})
+	l := packtest.Read[struct {
+		ID string `json:"loan_id"`
+	}](c.Send("POST", "/users/u1/loans?item_barcode=A1", "{}"))
+	if own := c.Get("/users/u1/loans/" + l.ID); own.Status != 200 {
+		t.Errorf("got %d %s", own.Status, own.Body)
+	}
+	if got := code(c.Get("/users/u2/loans/" + l.ID)); got != "400 401822" {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestALoanWhoseAnswerWasLostIsInTheList(t *testing.T) {
 	c := open(t, sim.World{Steps: "loans.create: commit-then-504"})
 	if a := c.Send("POST", "/users/u1/loans?item_barcode=A1", "{}"); a.Status != 504 {
@@ -300,6 +329,19 @@ func TestTheNextRequestMovesUpWhenTheFirstIsCancelled(t *testing.T) {
 	c.Send("DELETE", "/users/u1/requests/"+first.ID, "")
 	c.Advance(2 * time.Second)
 	if got := packtest.Read[request](c.Get("/users/u2/requests/" + second.ID)); got.Place != 1 || got.Status != "IN_PROCESS" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestARequestWhoseAnswerWasLostIsInTheList(t *testing.T) {
+	c := open(t, sim.World{Steps: "requests.create: commit-then-504"})
+	c.Send("POST", "/users/u1/requests?item_pid=2300000030101", wish)
+	got := packtest.Read[struct {
+		Requests []struct {
+			MMS string `json:"mms_id"`
+		} `json:"user_request"`
+	}](c.Get("/users/u1/requests"))
+	if len(got.Requests) != 1 || got.Requests[0].MMS != "9900000020101" {
 		t.Errorf("got %+v", got)
 	}
 }

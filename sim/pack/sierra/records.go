@@ -138,11 +138,7 @@ func wholeItem(v item) any {
 	return v
 }
 
-func wholePatron(v patron) any {
-	if v.Deleted {
-		return v.rest()
-	}
-	return v
-}
+// No patron is ever deleted here.
+func wholePatron(v patron) any { return v }
 
 func (r record) rest() record { return record{ID: r.ID, Gone: r.Gone, Deleted: true} }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -180,6 +181,32 @@ func TestDeletedRecordsKeepTheirIDAndADay(t *testing.T) {
 	}
 	if a := l.Get("/bibs?deleted=false&id=1000004"); a.Status != 404 {
 		t.Errorf("deleted=false: got %d %s", a.Status, a.Body)
+	}
+}
+
+func TestADeletedItemIsALeftoverAndCannotBeChanged(t *testing.T) {
+	l := open(t, "")
+	l.Send("DELETE", "/items/2000003", "")
+	got := packtest.Read[map[string]any](l.Get("/items/2000003"))
+	if diff := cmp.Diff(got, map[string]any{"id": "2000003", "deletedDate": "2026-11-30", "deleted": true}); diff != "" {
+		t.Error(diff)
+	}
+	for _, method := range []string{"PUT", "DELETE"} {
+		if a := l.Send(method, "/items/2000003", "{}"); a.Status != 404 {
+			t.Errorf("%s: got %d %s", method, a.Status, a.Body)
+		}
+	}
+}
+
+func TestAnItemIsChanged(t *testing.T) {
+	l := open(t, "")
+	a := l.Send("PUT", "/items/2000003", `{"status":"m"}`)
+	got := packtest.Read[struct {
+		Status  struct{ Code string }
+		Updated time.Time `json:"updatedDate"`
+	}](l.Get("/items/2000003"))
+	if a.Status != 204 || got.Status.Code != "m" || !got.Updated.Equal(packtest.Noon) {
+		t.Errorf("got %d, then %+v", a.Status, got)
 	}
 }
 
@@ -381,6 +408,39 @@ func TestAPatronIsFoundByBarcode(t *testing.T) {
 	got := packtest.Read[map[string]any](open(t, "").Get("/patrons/find?varFieldTag=b&varFieldContent=22003000002"))
 	if got["id"] != "3000002" {
 		t.Errorf("got %v", got)
+	}
+}
+
+func TestANameOfSeveralPatronsIsAConflict(t *testing.T) {
+	l := open(t, "")
+	seen := map[string]bool{}
+	for _, e := range packtest.Read[list](l.Get("/patrons?limit=60")).Entries {
+		name := e["names"].([]any)[0].(string)
+		if !seen[name] {
+			seen[name] = true
+			continue
+		}
+		if got := fault(t, l.Get("/patrons/find?varFieldTag=n&varFieldContent="+url.QueryEscape(name))); got != "409 133 0 Several records match" {
+			t.Errorf("got %s", got)
+		}
+		return
+	}
+	t.Fatal("no two of sixty patrons share a name")
+}
+
+func TestATokenTellsOfItselfAndNotOfItsKey(t *testing.T) {
+	l := open(t, "")
+	l.Advance(time.Minute)
+	a := l.Get("/info/token")
+	if got := packtest.Read[struct{ ExpiresIn int }](a); got.ExpiresIn != 3540 || strings.Contains(a.Body, `"key"`) {
+		t.Errorf("got %s", a.Body)
+	}
+}
+
+func TestAnEnvelopeIsWhatALayerInBetweenMakes(t *testing.T) {
+	a := open(t, "bibs.list: envelope").Get("/bibs")
+	if a.Status != 200 || a.Body != `{"code":"-1"}` {
+		t.Errorf("got %d %s", a.Status, a.Body)
 	}
 }
 

@@ -46,17 +46,20 @@ func updateBib(x *sim.Exchange) sim.Answer {
 	return done()
 }
 
-// deleteBib leaves the id and the day.
-func deleteBib(x *sim.Exchange) sim.Answer {
-	all := bibs(x)
-	b, ok := all.Get(x.Value("id"))
-	if !ok || b.Deleted {
-		return x.Refuse(sim.Refusal{Kind: sim.NotFound})
+// remove leaves the id and the day of a record.
+func remove[T headed](open func(*sim.Exchange) stock.Stock[T], what string, head func(*T) *record) func(*sim.Exchange) sim.Answer {
+	return func(x *sim.Exchange) sim.Answer {
+		all := open(x)
+		v, ok := all.Get(x.Value("id"))
+		if !ok || v.head().Deleted {
+			return x.Refuse(sim.Refusal{Kind: sim.NotFound})
+		}
+		r := head(&v)
+		r.Deleted, r.Gone, r.Updated = true, x.Now().UTC().Format(day), x.Now().UTC()
+		all.Put(r.ID, v)
+		x.Effect(what+" delete", r.ID, 0)
+		return done()
 	}
-	b.Deleted, b.Gone, b.Updated = true, x.Now().UTC().Format(day), x.Now().UTC()
-	all.Put(b.ID, b)
-	x.Effect("bib delete", b.ID, 0)
-	return done()
 }
 
 func updateItem(x *sim.Exchange) sim.Answer {
