@@ -8,6 +8,13 @@
 // /_heed/problems/{name}, where it is explained; the name of one that ends a
 // call is the heed.Reason.
 //
+// A call whose caller does not want to wait (Prefer: respond-async), or cannot
+// be sent now, goes into a queue (Later) and is answered with 202 once it is on
+// disk. Its status, and its answer while that is kept, are at
+// /_heed/calls/{id}; a queue.Worker sends it with Send. Whoever hands a call
+// over does not lose it by leaving: it goes on. A call that is not queued ends
+// with its caller, unless the endpoint makes writes with a key Durable.
+//
 // A Gateway is made by New from Settings and serves until the process ends;
 // Swap puts other Settings in its place while calls in flight finish on those
 // they began with. What it does not do: it is no forward proxy (no CONNECT,
