@@ -10,6 +10,7 @@ import (
 	"github.com/heedproject/heed/sim/pack/generic"
 	"github.com/heedproject/heed/sim/pack/jira"
 	"github.com/heedproject/heed/sim/pack/kalshi"
+	"github.com/heedproject/heed/sim/pack/llm"
 	"github.com/heedproject/heed/sim/pack/nominatim"
 	"github.com/heedproject/heed/sim/pack/sierra"
 	"github.com/heedproject/heed/sim/pack/stripe"
@@ -24,6 +25,7 @@ var table = []func() sim.Pack{
 	folio.Pack,
 	jira.Pack,
 	kalshi.Pack,
+	llm.OpenAI,
 	nominatim.Pack,
 	sierra.Pack,
 	stripe.Pack,

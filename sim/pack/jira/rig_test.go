@@ -2,10 +2,7 @@ package jira_test
 
 import (
 	"encoding/json"
-	"io"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,10 +11,12 @@ import (
 
 	"github.com/heedproject/heed/sim"
 	"github.com/heedproject/heed/sim/pack/jira"
+	"github.com/heedproject/heed/sim/pack/packtest"
 )
 
 // rig is a Jira on loopback whose clock stands still.
 type rig struct {
+	*packtest.Client
 	t   *testing.T
 	api *sim.API
 	url string
@@ -25,43 +24,16 @@ type rig struct {
 
 func open(t *testing.T, w sim.World) *rig {
 	t.Helper()
-	w.Packs, w.Clock.Stepped = []sim.Pack{jira.Pack()}, true
-	a, err := sim.New(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewServer(a)
-	t.Cleanup(s.Close)
-	return &rig{t, a, s.URL}
+	c := packtest.Serve(t, jira.Pack(), w)
+	return &rig{c, t, c.API, c.URL}
 }
 
 // reply is an answer that was read to its end.
-type reply struct {
-	Status int
-	Header http.Header
-	Body   string
-}
+type reply struct{ packtest.Answer }
 
 func (r *rig) send(method, path, body string, header ...string) reply {
 	r.t.Helper()
-	q, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for _, f := range header {
-		name, value, _ := strings.Cut(f, ": ")
-		q.Header.Set(name, value)
-	}
-	w, err := http.DefaultClient.Do(q)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer w.Body.Close()
-	text, err := io.ReadAll(w.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return reply{w.StatusCode, w.Header, string(text)}
+	return reply{r.Send(method, path, body, header...)}
 }
 
 // ask sends with an API token.
@@ -97,7 +69,7 @@ const (
 	apiToken = "Basic bWVAZXhhbXBsZS5vcmc6dG9rZW4=" // me@example.org:token
 )
 
-func (r *rig) advance(d time.Duration) { r.api.Case("").Advance(d) }
+func (r *rig) advance(d time.Duration) { r.Advance(d) }
 
 func (w reply) into(t *testing.T, v any) {
 	t.Helper()

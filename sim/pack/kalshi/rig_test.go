@@ -2,20 +2,18 @@ package kalshi_test
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/heedproject/heed/sim"
 	"github.com/heedproject/heed/sim/pack/kalshi"
+	"github.com/heedproject/heed/sim/pack/packtest"
 )
 
 // rig is a Kalshi on loopback whose clock stands still.
 type rig struct {
+	*packtest.Client
 	t   *testing.T
 	api *sim.API
 	url string
@@ -23,43 +21,16 @@ type rig struct {
 
 func open(t *testing.T, w sim.World) *rig {
 	t.Helper()
-	w.Packs, w.Clock.Stepped = []sim.Pack{kalshi.Pack()}, true
-	a, err := sim.New(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewServer(a)
-	t.Cleanup(s.Close)
-	return &rig{t, a, s.URL}
+	c := packtest.Serve(t, kalshi.Pack(), w)
+	return &rig{c, t, c.API, c.URL}
 }
 
 // reply is an answer that was read to its end.
-type reply struct {
-	Status int
-	Header http.Header
-	Body   string
-}
+type reply struct{ packtest.Answer }
 
 func (r *rig) send(method, path, body string, header ...string) reply {
 	r.t.Helper()
-	q, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for _, f := range header {
-		name, value, _ := strings.Cut(f, ": ")
-		q.Header.Set(name, value)
-	}
-	w, err := http.DefaultClient.Do(q)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer w.Body.Close()
-	text, err := io.ReadAll(w.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return reply{w.StatusCode, w.Header, string(text)}
+	return reply{r.Send(method, path, body, header...)}
 }
 
 // signed sends with the three header fields, in a form that is accepted as
@@ -72,7 +43,7 @@ func (r *rig) signed(method, path, body string) reply {
 // stamp is the time of the simulator in milliseconds.
 func (r *rig) stamp() string { return strconv.FormatInt(r.api.Case("").Now().UnixMilli(), 10) }
 
-func (r *rig) advance(d time.Duration) { r.api.Case("").Advance(d) }
+func (r *rig) advance(d time.Duration) { r.Advance(d) }
 
 func (w reply) into(t *testing.T, v any) {
 	t.Helper()
