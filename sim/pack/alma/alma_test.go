@@ -346,6 +346,15 @@ func TestARequestWhoseAnswerWasLostIsInTheList(t *testing.T) {
 	}
 }
 
+func TestARequestMayComeAsXML(t *testing.T) {
+	a := open(t, sim.World{}).Send("POST", "/users/u1/requests?mms_id=9900000010101",
+		"<user_request><request_type>HOLD</request_type><pickup_location_library>MAIN</pickup_location_library></user_request>",
+		"Content-Type: application/xml")
+	if got := packtest.Read[request](a); got.Status != "NOT_STARTED" {
+		t.Errorf("got %d %s", a.Status, a.Body)
+	}
+}
+
 func TestTheSameRequestTwiceIsRefused(t *testing.T) {
 	c := open(t, sim.World{})
 	c.Send("POST", "/users/u1/requests?mms_id=9900000010101", wish)

@@ -31,6 +31,14 @@ func write(x *sim.Exchange, status int, v any) sim.Answer {
 	return sim.Text(status, "application/xml;charset=UTF-8", xml.Header+string(body))
 }
 
+// take reads the body into v, as JSON or, by its media type, as XML.
+func take(x *sim.Exchange, v any) bool {
+	if strings.Contains(x.Request.Header.Get("Content-Type"), "xml") {
+		return xml.Unmarshal(x.Body, v) == nil
+	}
+	return x.Decode(v) == nil
+}
+
 // result is an error as Alma writes it.
 type result struct {
 	XMLName struct{}  `json:"-" xml:"http://com/exlibris/urm/general/xmlbeans web_service_result"`

@@ -51,3 +51,6 @@ func part[T any](w window, all iter.Seq[T]) (found []T, total *int) {
 	}
 	return found, &n
 }
+
+// empty is the answer where nothing is left to tell.
+func empty() sim.Answer { return sim.Answer{Status: 204, Fields: [][2]string{{"Content-Type", ""}}} }

@@ -46,8 +46,8 @@ func createRequest(x *sim.Exchange) sim.Answer {
 		Type   string `json:"request_type" xml:"request_type"`
 		Pickup string `json:"pickup_location_library" xml:"pickup_location_library"`
 	}
-	if x.Decode(&sent) != nil || sent.Type != "HOLD" || sent.Pickup == "" {
-		return wrong(x, "401664", "Mandatory field is missing: send JSON with request_type HOLD and pickup_location_library")
+	if !take(x, &sent) || sent.Type != "HOLD" || sent.Pickup == "" {
+		return wrong(x, "401664", "Mandatory field is missing: send request_type HOLD and pickup_location_library")
 	}
 	r := request{User: who, Type: sent.Type, Pickup: sent.Pickup, MMS: x.Query("mms_id"), PID: x.Query("item_pid"), Status: notStarted}
 	if r.PID != "" {
@@ -82,7 +82,7 @@ func createRequest(x *sim.Exchange) sim.Answer {
 // work leads a request to the shelf, unless it is cancelled on the way.
 func work(x *sim.Exchange, id string) {
 	all := requestsOf(x)
-	for after, status := range map[time.Duration]string{pickTime: inProcess, shelfTime: onShelf} {
+	move := func(after time.Duration, status string) {
 		x.After(after, func(time.Time) {
 			if r, ok := all.Get(id); ok {
 				r.Status = status
@@ -90,6 +90,8 @@ func work(x *sim.Exchange, id string) {
 			}
 		})
 	}
+	move(pickTime, inProcess)
+	move(shelfTime, onShelf)
 }
 
 func listRequests(x *sim.Exchange) sim.Answer {
@@ -138,5 +140,5 @@ func cancelRequest(x *sim.Exchange) sim.Answer {
 			}
 		}
 	}
-	return sim.Answer{Status: 204}
+	return empty()
 }

@@ -1,7 +1,6 @@
 package alma
 
 import (
-	"encoding/xml"
 	"strconv"
 	"strings"
 
@@ -76,17 +75,9 @@ func getUser(x *sim.Exchange) sim.Answer {
 	return done(x, u)
 }
 
-// sentUser reads a user from JSON or XML.
-func sentUser(x *sim.Exchange) (u user, ok bool) {
-	if strings.Contains(x.Request.Header.Get("Content-Type"), "xml") {
-		return u, xml.Unmarshal(x.Body, &u) == nil
-	}
-	return u, x.Decode(&u) == nil
-}
-
 func createUser(x *sim.Exchange) sim.Answer {
-	u, ok := sentUser(x)
-	all := usersOf(x)
+	var u user
+	ok, all := take(x, &u), usersOf(x)
 	switch _, there := all.Get(u.ID); {
 	case !ok:
 		return wrong(x, "60105", "The body is no user.")
@@ -111,8 +102,8 @@ func updateUser(x *sim.Exchange) sim.Answer {
 	if _, ok := all.Get(id); !ok {
 		return noUser(x, id)
 	}
-	u, ok := sentUser(x)
-	switch {
+	var u user
+	switch ok := take(x, &u); {
 	case !ok:
 		return wrong(x, "60105", "The body is no user.")
 	case u.Last == "":
@@ -130,5 +121,5 @@ func deleteUser(x *sim.Exchange) sim.Answer {
 		return noUser(x, id)
 	}
 	x.Effect("user delete", id, 0)
-	return sim.Answer{Status: 204}
+	return empty()
 }

@@ -177,5 +177,5 @@ func revoke(x *sim.Exchange, who string) {
 func logout(x *sim.Exchange) sim.Answer {
 	sessions(x).Delete(accessOf(x.Request))
 	sessions(x).Delete(refreshOf(x.Request))
-	return sim.Answer{Status: 204}
+	return empty()
 }

@@ -241,7 +241,7 @@ func (c *collection) update(x *sim.Exchange) sim.Answer {
 	}
 	all.Put(id, d)
 	x.Effect(strings.TrimSuffix(c.list, "s")+" update", id, 0)
-	return sim.Answer{Status: 204}
+	return empty()
 }
 
 // stale refuses a change of what is not the last version.
@@ -264,5 +264,5 @@ func (c *collection) remove(x *sim.Exchange) sim.Answer {
 		return text(404, "Not found")
 	}
 	x.Effect(strings.TrimSuffix(c.list, "s")+" delete", id, 0)
-	return sim.Answer{Status: 204}
+	return empty()
 }

@@ -102,6 +102,9 @@ func holder(token string) string {
 
 func text(status int, body string) sim.Answer { return sim.Text(status, "text/plain", body) }
 
+// empty is the answer of a change that worked.
+func empty() sim.Answer { return sim.Answer{Status: 204, Fields: [][2]string{{"Content-Type", ""}}} }
+
 // refuse writes what modules and the ingress write as plain text.
 func refuse(x *sim.Exchange, r sim.Refusal) sim.Answer {
 	switch {

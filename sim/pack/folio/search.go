@@ -19,7 +19,7 @@ func (c *collection) search(x *sim.Exchange) sim.Answer {
 		if given := x.Query(name); given != "" {
 			n, err := strconv.ParseUint(given, 10, 31)
 			if err != nil {
-				return text(400, "'"+name+"' parameter is incorrect: a number from 0 to 2147483647 is expected")
+				return text(400, "'limit' or 'offset' parameter is incorrect: numbers from 0 to 2147483647 are expected")
 			}
 			*p = int(n)
 		}

@@ -61,7 +61,11 @@ func refuse(x *sim.Exchange, r sim.Refusal) sim.Answer {
 		return an
 	}
 	f.Status = status
-	if r.Kind != sim.Throttled {
+	switch r.Kind {
+	case sim.Throttled: // it comes without
+	case sim.Unauthorized:
+		f.Description = "invalid_grant"
+	default:
 		f.Description = r.Detail
 	}
 	if r.Operations != nil {

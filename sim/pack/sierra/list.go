@@ -91,7 +91,7 @@ func wishOf(x *sim.Exchange) (w wish, bad *sim.Refusal) {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 || name == "limit" && (n < 1 || n > maxPage) {
-			return w, &sim.Refusal{Kind: sim.BadRequest, Field: name, Detail: name + " is a number, and limit at most " + strconv.Itoa(maxPage)}
+			return w, &sim.Refusal{Kind: sim.BadRequest, Detail: "limit and offset are numbers, and limit is from 1 to " + strconv.Itoa(maxPage)}
 		}
 		*p = n
 	}
@@ -108,7 +108,7 @@ func wishOf(x *sim.Exchange) (w wish, bad *sim.Refusal) {
 	for name, p := range map[string]*span{"updatedDate": &w.updated, "createdDate": &w.created, "deletedDate": &w.gone} {
 		s, ok := spanOf(x.Query(name))
 		if !ok {
-			return w, &sim.Refusal{Kind: sim.BadRequest, Field: name, Detail: name + " is a day or an instant, or two of them as [a,b]"}
+			return w, &sim.Refusal{Kind: sim.BadRequest, Detail: "a date is a day or an instant, or two of them as [a,b]"}
 		}
 		*p = s
 	}

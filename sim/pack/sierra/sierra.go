@@ -123,7 +123,7 @@ func credential(r *http.Request) string {
 func authorize(x *sim.Exchange) *sim.Refusal {
 	t, ok := tokens(x).Get(bearer(x.Request))
 	if !ok || !x.Now().Before(t.Ends) {
-		return &sim.Refusal{Kind: sim.Unauthorized, Detail: "invalid_grant"}
+		return &sim.Refusal{Kind: sim.Unauthorized}
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // done is the answer of a write that worked.
-func done() sim.Answer { return sim.Answer{Status: 204} }
+func done() sim.Answer { return sim.Answer{Status: 204, Fields: [][2]string{{"Content-Type", ""}}} }
 
 func createBib(x *sim.Exchange) sim.Answer {
 	var sent struct{ Title, Author string }

@@ -77,7 +77,6 @@ type wanted struct {
 	kind   kind
 	count  int
 	start  int
-	given  bool // count was given
 	ids    []string
 	box    []float64 // least latitude and longitude, most of both
 	sorted bool      // by name
@@ -111,16 +110,19 @@ func wantedOf(q query) (w wanted, bad *exception) {
 
 func (w *wanted) readPage(q query) *exception {
 	w.count = pageLimit
-	for name, p := range map[string]*int{"count": &w.count, "maxfeatures": &w.count, "startindex": &w.start} {
-		text := q.values[name]
-		if text == "" {
+	for name, p := range map[string]*int{"count": &w.count, "startIndex": &w.start} {
+		given := q.values[strings.ToLower(name)]
+		if name == "count" && given == "" {
+			given = q.values["maxfeatures"] // before 2.0.0
+		}
+		if given == "" {
 			continue
 		}
-		n, err := strconv.ParseUint(text, 10, 31)
+		n, err := strconv.ParseUint(given, 10, 31)
 		if err != nil {
-			return &exception{"InvalidParameterValue", name, text + " is no number of features."}
+			return &exception{"InvalidParameterValue", "count", "count and startIndex are numbers of features."}
 		}
-		*p, w.given = int(n), w.given || p == &w.count
+		*p = int(n)
 	}
 	by := strings.Fields(q.get("sortby"))
 	if len(by) > 0 {

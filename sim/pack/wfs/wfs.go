@@ -28,7 +28,9 @@ package wfs
 import (
 	"bytes"
 	"encoding/xml"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/heedproject/heed/sim"
@@ -102,8 +104,8 @@ func read(x *sim.Exchange) query {
 		if x.Request.Method == "POST" {
 			pairs, _ = url.ParseQuery(string(x.Body)) // what can be read of it counts
 		}
-		for name, v := range pairs {
-			q.values[strings.ToLower(name)] = v[0]
+		for _, name := range slices.Sorted(maps.Keys(pairs)) { // of two spellings the same one wins every time
+			q.values[strings.ToLower(name)] = pairs[name][0]
 		}
 		q.request = q.values["request"]
 	}

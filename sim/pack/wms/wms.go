@@ -23,6 +23,8 @@ package wms
 
 import (
 	"encoding/xml"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/heedproject/heed/sim"
@@ -58,8 +60,9 @@ type query map[string]string
 
 func read(x *sim.Exchange) query {
 	q := query{}
-	for name, v := range x.Request.URL.Query() {
-		q[strings.ToLower(name)] = v[0]
+	pairs := x.Request.URL.Query()
+	for _, name := range slices.Sorted(maps.Keys(pairs)) { // of two spellings the same one wins every time
+		q[strings.ToLower(name)] = pairs[name][0]
 	}
 	return q
 }
