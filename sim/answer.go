@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/heedproject/heed/sim/rate"
 )
 
 // Answer is what an operation says, before a fault spoils it.
@@ -105,18 +103,17 @@ func RetryAfter(x *Exchange, an *Answer, r Refusal) {
 	}
 }
 
-// quota tells of the limit of which the least is left.
-func quota(an *Answer, told []rate.Told) {
-	least := told[0]
-	for _, t := range told[1:] {
-		if t.Remaining*least.Capacity < least.Remaining*t.Capacity {
-			least = t
-		}
+// tellQuota tells of the limit of which the least is left, in the plain form
+// or in that of the dialect.
+func (x *Exchange) tellQuota(h http.Header) {
+	if t := &x.least; t.Limit != nil {
+		// In the form that net/http gives names, which saves it the work.
+		all := &[3]string{strconv.Itoa(int(t.Capacity)), strconv.Itoa(int(t.Remaining)), WholeSeconds(t.Reset)}
+		h["X-Ratelimit-Limit"], h["X-Ratelimit-Remaining"], h["X-Ratelimit-Reset"] = all[0:1:1], all[1:2:2], all[2:3:3]
 	}
-	// In the form that net/http gives them, which saves it the work.
-	an.Set("X-Ratelimit-Limit", strconv.Itoa(int(least.Capacity)))
-	an.Set("X-Ratelimit-Remaining", strconv.Itoa(int(least.Remaining)))
-	an.Set("X-Ratelimit-Reset", WholeSeconds(least.Reset))
+	for _, f := range x.quota {
+		h.Set(f[0], f[1])
+	}
 }
 
 // WholeSeconds rounds up, so that nobody is told to come early.
@@ -126,12 +123,15 @@ func WholeSeconds(d time.Duration) string {
 
 var typeJSON = []string{"application/json"}
 
+// shortBody is up to where net/http adds the Content-Length by itself.
+const shortBody = 2000
+
 // write sends the answer.
 func (an *Answer) write(x *Exchange) {
 	h := x.w.Header()
 	h["Content-Type"] = typeJSON
 	bare := an.Status == http.StatusNoContent || an.Status == http.StatusNotModified
-	if !bare && an.Pace.Split == "" {
+	if !bare && an.Pace.Split == "" && (len(an.Body) > shortBody || an.Pace != (Pace{}) || x.Request.Method == http.MethodHead) {
 		h["Content-Length"] = []string{strconv.Itoa(len(an.Body))}
 	}
 	if !x.own.clock.plain.Load() {
@@ -140,6 +140,7 @@ func (an *Answer) write(x *Exchange) {
 	for _, f := range an.Fields {
 		h.Set(f[0], f[1])
 	}
+	x.tellQuota(h)
 	for _, f := range an.More {
 		h.Add(f[0], f[1])
 	}

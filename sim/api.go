@@ -196,7 +196,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case x.refused != nil:
 		x.refuse(*x.refused)
-	case x.step.fault != nil:
+	case x.step != nil && x.step.fault != nil:
 		x.step.fault.serve(x)
 	default:
 		x.usual()

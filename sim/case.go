@@ -30,8 +30,8 @@ type Case struct {
 	mu      sync.Mutex
 	steps   Steps
 	callers shelf[sum, *caller]
-	claimed shelf[sum, int] // by caller, line of the steps and what it counts apart
-	asked   shelf[sum, int] // by caller, method and path
+	claimed shelf[sum, int]    // by caller, line of the steps and what it counts apart
+	asked   shelf[sum, visits] // by caller, method and path
 	shared  shelf[sum, *rate.Meter]
 	keys    shelf[sum, *keyed]
 	tables  []map[string]any // by pack
@@ -45,6 +45,12 @@ type Case struct {
 	life      context.Context
 	cancel    context.CancelFunc
 	sending   sync.WaitGroup
+}
+
+// visits are the requests of one caller at one method and path, which is clipped.
+type visits struct {
+	method, path string
+	n            int32
 }
 
 // caller is what is remembered of one credential.
@@ -74,7 +80,7 @@ func newCase(a *realm, id string) *Case {
 func (c *Case) clear() {
 	c.callers = newShelf[sum, *caller](maxCallers)
 	c.claimed = newShelf[sum, int](maxCounts)
-	c.asked = newShelf[sum, int](maxCounts)
+	c.asked = newShelf[sum, visits](maxCounts)
 	c.shared = newShelf[sum, *rate.Meter](maxMeters)
 	c.keys = newShelf[sum, *keyed](maxKeys)
 	c.tables = make([]map[string]any, len(c.realm.packs))

@@ -32,14 +32,16 @@ type Exchange struct {
 	credential string
 	caller     *caller
 	begun      time.Time // on the clock of the case
-	step       step
-	refused    *Refusal // the request itself was bad
+	step       *step     // nil: none
+	refused    *Refusal  // the request itself was bad
 	entry      record
 	running    []int // limits of the pack that count x while it runs
 	holding    bool  // the idempotency key
 	ids        int   // given out
 	era        int   // of the case, when x began
 	form       url.Values
+	least      rate.Told   // the quota in the plain form; no Limit: nothing is told
+	quota      [][2]string // or in that of the dialect
 }
 
 // Value is what {name} of the operation's route matched.
@@ -87,7 +89,7 @@ func (x *Exchange) Decode(v any) error { return json.Unmarshal(x.Body, v) }
 func (x *Exchange) Credential() string { return x.credential }
 
 // Attempt counts the requests of this caller at this method and path, from 1.
-func (x *Exchange) Attempt() int { return x.entry.attempt }
+func (x *Exchange) Attempt() int { return int(x.entry.attempt) }
 
 // CaseID is the id of the case, "" for the one without a name.
 func (x *Exchange) CaseID() string { return x.own.id }
@@ -104,7 +106,7 @@ func (x *Exchange) Now() time.Time { return x.own.clock.now() }
 // Draw returns a number in [0, 1) that depends on the seed, the case, the
 // caller, the operation, the attempt and the purpose, and on nothing else.
 func (x *Exchange) Draw(purpose string) float64 {
-	return x.chance(purpose).number(x.entry.attempt).part()
+	return x.chance(purpose).number(x.Attempt()).part()
 }
 
 func (x *Exchange) chance(purpose string) sum {
@@ -116,7 +118,7 @@ func (x *Exchange) chance(purpose string) sum {
 // same ones in the same world.
 func (x *Exchange) ID(prefix string) string {
 	x.ids++
-	h := x.chance("id").number(x.entry.attempt).number(x.ids)
+	h := x.chance("id").number(x.Attempt()).number(x.ids)
 	var raw [10]byte
 	binary.BigEndian.PutUint64(raw[:], uint64(h))
 	binary.BigEndian.PutUint16(raw[8:], uint16(h.number(1)))
@@ -183,20 +185,24 @@ func (x *Exchange) begin() {
 	defer c.mu.Unlock()
 	x.begun, x.era = c.clock.now(), c.era
 	x.caller = c.callerOf(x.pack, x.credential)
+	at := x.caller.hash.text(x.Request.Method).text(x.Path).number(0)
+	before, ok := c.asked.get(at)
+	if !ok { // copies, or each would keep a whole head of a request in memory
+		before = visits{strings.Clone(x.Request.Method), strings.Clone(clip(x.Path)), 0}
+	}
+	before.n++
+	c.asked.put(at, before)
 	x.entry = record{
-		time: x.begun, pack: x.pack, operation: x.operation, caller: x.caller.name, connection: x.Request.RemoteAddr,
-		method: x.Request.Method, path: x.Path, bytesIn: len(x.Body), key: key, body: body,
+		time: x.begun.UnixNano(), pack: x.pack, operation: x.operation, caller: x.caller, connection: x.Request.RemoteAddr,
+		method: before.method, path: before.path, attempt: before.n, bytesIn: int32(len(x.Body)), key: key, body: body,
 	}
 	if o := x.caller; x.begun.Before(o.until) && x.begun.Sub(o.toldAt) >= c.realm.world.Grace {
 		x.entry.early = o.until.Sub(x.begun)
 	}
-	at := x.caller.hash.text(x.Request.Method).text(x.Path).number(0)
-	n, _ := c.asked.get(at)
-	c.asked.put(at, n+1)
-	x.entry.attempt = n + 1
 	if x.refused == nil {
 		x.claim()
 	}
+	c.journal.zone = x.begun.Location()
 	c.journal.add(&x.entry)
 }
 
@@ -217,7 +223,7 @@ func (x *Exchange) claim() {
 		return
 	}
 	c.claimed.put(at, n+1)
-	x.step, x.entry.step = s, s.text
+	x.step, x.entry.step = s, s
 }
 
 // usual is the behaviour without a step: authorization, the limits, chance,
@@ -227,14 +233,13 @@ func (x *Exchange) usual() {
 		x.refuse(x.pack.unknown(x))
 		return
 	}
-	var fields Answer
 	if !x.operation.Free {
 		if r := x.authorize(); r != nil {
 			x.refuse(*r)
 			return
 		}
-		if an, ok := x.admit(&fields); !ok {
-			x.write(an)
+		if r := x.admit(); r != nil {
+			x.refuse(*r)
 			return
 		}
 		if f := x.own.realm.world.FailureRate; f > 0 && x.Draw("failure") < f {
@@ -242,11 +247,7 @@ func (x *Exchange) usual() {
 			return
 		}
 	}
-	an := x.operate()
-	if len(fields.Fields) > 0 {
-		an.Fields = append(an.Fields[:len(an.Fields):len(an.Fields)], fields.Fields...)
-	}
-	x.write(an)
+	x.write(x.operate())
 }
 
 func (x *Exchange) authorize() *Refusal {
@@ -258,26 +259,24 @@ func (x *Exchange) authorize() *Refusal {
 	return x.pack.Authorize(x)
 }
 
-// admit asks every limit that counts x. It writes the quota into fields; when
-// one of them refuses it returns the whole answer.
-func (x *Exchange) admit(fields *Answer) (an Answer, ok bool) {
+// admit asks every limit that counts x, and notes what is left of them for the
+// header of the answer. It returns the refusal of the narrowest.
+func (x *Exchange) admit() *Refusal {
 	if len(x.pack.limits) == 0 {
-		return an, true
+		return nil
 	}
 	x.own.mu.Lock()
 	defer x.own.mu.Unlock()
 	now := x.own.clock.now()
-	if r := x.count(now); r != nil {
+	r := x.count(now)
+	if r != nil {
 		if r.Wait > 0 {
 			x.caller.close(now, r.Wait)
 		}
-		x.entry.throttled, x.entry.limit = true, r.Limit.Name
-		an = x.Refuse(*r)
-		x.tell(&an, now)
-		return an, false
+		x.entry.throttled, x.entry.limit = true, r.Limit
 	}
-	x.tell(fields, now)
-	return an, true
+	x.tell(now)
+	return r
 }
 
 // count takes the cost from all limits, or refuses and takes it from none.
@@ -331,25 +330,28 @@ func (x *Exchange) cost(l *limit) float64 {
 	return x.operation.Cost
 }
 
-// tell adds what headers say of the limits.
-func (x *Exchange) tell(an *Answer, now time.Time) {
-	var room [4]rate.Told
-	told := room[:0]
+// tell notes what headers say of the limits.
+func (x *Exchange) tell(now time.Time) {
+	var told []rate.Told
+	dialect := x.pack.Dialect.Quota
 	for i := range x.pack.limits {
 		l := &x.pack.limits[i]
 		if !l.applies(x.Request.Method, x.Path) {
 			continue
 		}
-		if t, ok := x.own.meter(x, i).Told(&l.Limit, now); ok {
+		t, ok := x.own.meter(x, i).Told(&l.Limit, now)
+		switch {
+		case !ok:
+		case dialect != nil:
 			told = append(told, t)
+		case x.least.Limit == nil || t.Remaining*x.least.Capacity < x.least.Remaining*t.Capacity:
+			x.least = t
 		}
 	}
-	switch {
-	case len(told) == 0:
-	case x.pack.Dialect.Quota != nil:
-		x.pack.Dialect.Quota(an, told)
-	default:
-		quota(an, told)
+	if len(told) > 0 {
+		var an Answer
+		dialect(&an, told)
+		x.quota = an.Fields
 	}
 }
 
@@ -383,12 +385,12 @@ func (x *Exchange) refuse(r Refusal) { x.write(x.Refuse(r)) }
 
 func (x *Exchange) write(an Answer) {
 	x.outcome(an.Status)
-	x.entry.bytesOut = len(an.Body)
+	x.entry.bytesOut = int32(len(an.Body))
 	an.write(x)
 }
 
 // outcome notes the status that the caller sees; 0 is no answer.
-func (x *Exchange) outcome(status int) { x.entry.status = status }
+func (x *Exchange) outcome(status int) { x.entry.status = int16(status) }
 
 func (x *Exchange) flush() error { return http.NewResponseController(x.w).Flush() }
 

@@ -23,11 +23,11 @@ import (
 type fault struct {
 	name   string
 	serve  func(x *Exchange)
-	spoil  func(d *delivery, s step) // of the words for webhooks, in place of serve
-	takes  []string                  // names of durations, all optional
-	counts []string                  // names of numbers, all optional
-	text   string                    // what the text in parentheses is; "": it takes none
-	must   bool                      // the text may not be left out
+	spoil  func(d *delivery, s *step) // of the words for webhooks, in place of serve
+	takes  []string                   // names of durations, all optional
+	counts []string                   // names of numbers, all optional
+	text   string                     // what the text in parentheses is; "": it takes none
+	must   bool                       // the text may not be left out
 }
 
 var statusFault = fault{name: "a status", serve: serveStatus, takes: []string{"after", "date", "reset"}, counts: []string{"remaining"}}
@@ -73,7 +73,7 @@ func (f *fault) usage() string {
 }
 
 // wait returns a duration of the step, or d when the step does not give it.
-func (s step) wait(name string, d time.Duration) time.Duration {
+func (s *step) wait(name string, d time.Duration) time.Duration {
 	if w, ok := s.waits[name]; ok {
 		return w
 	}
@@ -81,7 +81,7 @@ func (s step) wait(name string, d time.Duration) time.Duration {
 }
 
 // count returns a number of the step, or n when the step does not give it.
-func (s step) count(name string, n int) int {
+func (s *step) count(name string, n int) int {
 	if c, ok := s.counts[name]; ok {
 		return c
 	}

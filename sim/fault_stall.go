@@ -18,12 +18,12 @@ func serveStall(x *Exchange) {
 	an.Set("Content-Length", strconv.Itoa(len(whole)))
 	an.Body, an.Pace = whole[:at], Pace{}
 	x.write(an)
-	x.entry.bytesOut = at
+	x.entry.bytesOut = int32(at)
 	if x.flush() != nil || !x.rest(x.step.wait("for", time.Second)) {
 		return
 	}
 	n, _ := x.w.Write(whole[at:]) // a caller that left is no error of ours
-	x.entry.bytesOut += n
+	x.entry.bytesOut += int32(n)
 }
 
 // serveDrip sends the true answer bytes= at a time (default 1) with every=

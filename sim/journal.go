@@ -3,6 +3,8 @@ package sim
 import (
 	"slices"
 	"time"
+
+	"github.com/heedproject/heed/sim/rate"
 )
 
 // Entry is one request as the simulator saw it.
@@ -43,33 +45,39 @@ type Journal struct {
 // record is an Entry in the form that costs least to write.
 type record struct {
 	seq        int
-	time       time.Time
+	time       int64 // in the zone of the journal
 	pack       *pack
-	operation  *operation
-	caller     string
+	operation  *operation // nil: there is none
+	caller     *caller
 	connection string
 	method     string
 	path       string
-	step       string
-	limit      string
+	step       *step       // nil: none
+	limit      *rate.Limit // nil: none refused
 	took       time.Duration
 	early      time.Duration
-	attempt    int
-	status     int
-	bytesIn    int
-	bytesOut   int
 	key, body  fingerprint
+	attempt    int32
+	bytesIn    int32
+	bytesOut   int32
+	status     int16
 	open       bool
 	throttled  bool
 	replayed   bool
 }
 
-func (r *record) entry() Entry {
+func (r *record) entry(zone *time.Location) Entry {
 	e := Entry{
-		Seq: r.seq, Time: r.time, Pack: r.pack.Name, Caller: r.caller, Connection: r.connection,
-		Method: r.method, Path: clip(r.path), Attempt: r.attempt, Step: r.step, Status: r.status,
-		Took: r.took, Open: r.open, Throttled: r.throttled, Limit: r.limit, Replayed: r.replayed, Early: r.early,
-		Key: r.key.String(), Body: r.body.String(), BytesIn: r.bytesIn, BytesOut: r.bytesOut,
+		Seq: r.seq, Time: time.Unix(0, r.time).In(zone), Pack: r.pack.Name, Caller: r.caller.name, Connection: r.connection,
+		Method: r.method, Path: r.path, Attempt: int(r.attempt), Status: int(r.status),
+		Took: r.took, Open: r.open, Throttled: r.throttled, Replayed: r.replayed, Early: r.early,
+		Key: r.key.String(), Body: r.body.String(), BytesIn: int(r.bytesIn), BytesOut: int(r.bytesOut),
+	}
+	if r.step != nil {
+		e.Step = r.step.text
+	}
+	if r.limit != nil {
+		e.Limit = r.limit.Name
 	}
 	if r.operation != nil {
 		e.Operation = r.operation.Name
@@ -86,32 +94,42 @@ func clip(path string) string {
 	return path
 }
 
-// journal is a ring.
+// pageSize is how many records are made room for at a time, so that a journal
+// is not copied as it grows.
+const pageSize = 256
+
+// journal is a ring of pages.
 type journal struct {
-	seq  int
-	size int
-	ring []record
+	seq   int
+	size  int
+	pages [][]record
+	zone  *time.Location
 
 	deliveries []Delivery
 	delivered  int // counts all
+}
+
+// slot is where the record with this number stands, or stood.
+func (j *journal) slot(seq int) *record {
+	at := (seq - 1) % j.size
+	return &j.pages[at/pageSize][at%pageSize]
 }
 
 // add writes r down as open and numbers it.
 func (j *journal) add(r *record) {
 	j.seq++
 	r.seq, r.open = j.seq, true
-	if len(j.ring) < j.size {
-		j.ring = append(j.ring, *r)
-	} else {
-		j.ring[(r.seq-1)%j.size] = *r
+	if have := len(j.pages) * pageSize; j.seq > have && have < j.size {
+		j.pages = append(j.pages, make([]record, min(pageSize, j.size-have)))
 	}
+	*j.slot(r.seq) = *r
 }
 
 // settle replaces the record of a request that ended, unless it was dropped.
 func (j *journal) settle(r *record) {
 	r.open = false
-	if at := (r.seq - 1) % j.size; at < len(j.ring) && j.ring[at].seq == r.seq {
-		j.ring[at] = *r
+	if at := j.slot(r.seq); at.seq == r.seq {
+		*at = *r
 	}
 }
 
@@ -126,14 +144,11 @@ func (j *journal) deliver(d Delivery) {
 }
 
 func (j *journal) read() Journal {
-	out := Journal{Requests: j.seq, Dropped: j.seq - len(j.ring), Entries: make([]Entry, 0, len(j.ring))}
+	dropped := max(j.seq-j.size, 0)
+	out := Journal{Requests: j.seq, Dropped: dropped, Entries: make([]Entry, 0, j.seq-dropped)}
 	out.Webhooks = slices.Clone(j.deliveries[max(len(j.deliveries)-j.size, 0):])
-	oldest := 0
-	if len(j.ring) == j.size {
-		oldest = j.seq % j.size
-	}
-	for i := range j.ring {
-		out.Entries = append(out.Entries, j.ring[(oldest+i)%len(j.ring)].entry())
+	for seq := dropped + 1; seq <= j.seq; seq++ {
+		out.Entries = append(out.Entries, j.slot(seq).entry(j.zone))
 	}
 	return out
 }

@@ -157,14 +157,15 @@ func (r *rule) name() string {
 }
 
 // at returns the n-th step, counted from 0.
-func (r *rule) at(n int) (step, bool) {
-	for _, s := range r.steps {
+func (r *rule) at(n int) (*step, bool) {
+	for i := range r.steps {
+		s := &r.steps[i]
 		if n < s.repeat {
 			return s, true
 		}
 		n -= s.repeat
 	}
-	return step{}, false
+	return nil, false
 }
 
 // resolve looks up the names of operations and golden exchanges in the packs.

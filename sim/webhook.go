@@ -236,10 +236,10 @@ func (x *Exchange) Emit(e Event) {
 }
 
 // claim takes the next step of the first line that tells of such an event.
-func (r *receiver) claim(steps Steps, event string) (step, bool) {
+func (r *receiver) claim(steps Steps, event string) (*step, bool) {
 	i := slices.IndexFunc(steps.rules, func(l rule) bool { return l.event != "" && eventMatches(l.event, event) })
 	if i < 0 {
-		return step{}, false
+		return nil, false
 	}
 	s, ok := steps.rules[i].at(r.claimed[i])
 	if ok {

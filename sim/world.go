@@ -111,6 +111,8 @@ func (w World) check() error {
 		return fmt.Errorf("sim: records %d and journal size %d must not be negative", w.Records, w.JournalSize)
 	case w.Cases < 1 || len(w.Packs) == 0:
 		return fmt.Errorf("sim: %d cases and %d packs leave nothing to serve; give 1 or more of each", w.Cases, len(w.Packs))
+	case !w.Clock.Start.IsZero() && (w.Clock.Start.Year() < 1970 || w.Clock.Start.Year() > 2200):
+		return fmt.Errorf("sim: a clock cannot start in %d; give a year from 1970 to 2200", w.Clock.Start.Year())
 	case !(w.Clock.Scale >= 0 && w.Clock.Scale <= 1e6):
 		return fmt.Errorf("sim: a clock cannot run %v times as fast; give up to 1000000", w.Clock.Scale)
 	}
