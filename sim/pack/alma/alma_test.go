@@ -1,8 +1,10 @@
 package alma_test
 
 import (
+	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -230,6 +232,30 @@ func TestAnItemOnLoanIsNotLentAgainUntilItIsBack(t *testing.T) {
 	c.Send("POST", "/bibs/9900000010101/holdings/2200000010101/items/2300000010101?op=scan", "")
 	if again := lend(); again.Status != 200 || c.API.Effects().Kinds["loan"].Count != 2 {
 		t.Errorf("got %d %s", again.Status, again.Body)
+	}
+}
+
+func TestOfManyWhoBorrowAnItemAtOnceOneGetsIt(t *testing.T) {
+	c := open(t, sim.World{Limits: []rate.Limit{}})
+	statuses := make([]int, 64)
+	errs := make([]error, len(statuses))
+	var readers sync.WaitGroup
+	for i := range statuses {
+		readers.Go(func() {
+			a, err := c.Try("POST", "/users/u"+strconv.Itoa(i+10)+"/loans?item_barcode=A1", "{}", "Authorization: apikey l8xx"+strconv.Itoa(i))
+			statuses[i], errs[i] = a.Status, err
+		})
+	}
+	readers.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[int]int{}
+	for _, s := range statuses {
+		counts[s]++
+	}
+	if diff := cmp.Diff(counts, map[int]int{200: 1, 400: 63}); diff != "" || c.API.Effects().Kinds["loan"].Count != 1 {
+		t.Errorf("%s%+v", diff, c.API.Effects())
 	}
 }
 

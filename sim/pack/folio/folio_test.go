@@ -1,10 +1,12 @@
 package folio_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -142,6 +144,33 @@ func TestARefreshTokenUsedTwiceEndsAllTokensOfItsUser(t *testing.T) {
 	}
 	if a := c.Get("/users", other.header()); a.Status != 200 {
 		t.Errorf("that of another user: got %s", said(a))
+	}
+}
+
+func TestReplicasThatRefreshAtOnceLogEachOtherOut(t *testing.T) {
+	c := open(t, "", 10)
+	p := login(c)
+	answers := make([]packtest.Answer, 16)
+	errs := make([]error, len(answers))
+	var replicas sync.WaitGroup
+	for i := range answers {
+		replicas.Go(func() { answers[i], errs[i] = c.Try("POST", "/authn/refresh", "", p.renewal()) })
+	}
+	replicas.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[int]int{}
+	for _, a := range answers {
+		counts[a.Status]++
+		if a.Status == 201 {
+			if got := c.Get("/users", pairOf(t, a).header()); got.Status != 401 {
+				t.Errorf("the one that won: got %s", said(got))
+			}
+		}
+	}
+	if diff := cmp.Diff(counts, map[int]int{201: 1, 422: 15}); diff != "" {
+		t.Error(diff)
 	}
 }
 
