@@ -65,8 +65,8 @@ func async(t *testing.T, a *App, method, path, body string, header ...string) st
 func ended(t *testing.T, a *App, at string) (state string) {
 	t.Helper()
 	var s struct{ State, Ended string }
-	for range 10 {
-		_, text := ask(t, "GET", "http://"+a.DataAddr()+at+"?wait=30s", "")
+	for range 3 {
+		_, text := ask(t, "GET", "http://"+a.DataAddr()+at+"?wait=20s", "")
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}
@@ -308,7 +308,9 @@ func TestNothingSecretLeavesTheQueue(t *testing.T) {
 func plant(t *testing.T, a *App) map[string]string {
 	t.Helper()
 	told := map[string]string{}
-	for kind, want := range map[string]string{"done": "done", "dead": "dead", "unknown": "unknown", "odd": "quarantined", "later": "waiting"} {
+	// The last one closes the key for the others.
+	for _, kind := range []string{"done", "dead", "unknown", "odd", "later"} {
+		want := map[string]string{"done": "done", "dead": "dead", "unknown": "unknown", "odd": "quarantined"}[kind]
 		at := async(t, a, "POST", "/api/"+kind+"/"+canary+"/x?q="+canary, "body "+canary, "X-Secret", canary, "Cookie", "s="+canary,
 			"Authorization", "Bearer "+canary, "Idempotency-Key", canary+"-"+kind)
 		if kind == "later" {

@@ -65,6 +65,9 @@ func (l *later) backlog(n int) {
 }
 
 func TestABacklogWaitsForAnOutageAndIsLetOutAsFastAsTheProviderBears(t *testing.T) {
+	if racing {
+		t.Skip("ten thousand calls take minutes under the race detector, and no path of their own")
+	}
 	const calls, rate = 10_000, 500
 	change := func(_ *Settings, p *policy.Policy) {
 		*p = policy.Policy{Endpoint: "api"}
