@@ -7,6 +7,7 @@ import (
 	"github.com/heedproject/heed/sim"
 	"github.com/heedproject/heed/sim/pack/alma"
 	"github.com/heedproject/heed/sim/pack/folio"
+	"github.com/heedproject/heed/sim/pack/gcs"
 	"github.com/heedproject/heed/sim/pack/generic"
 	"github.com/heedproject/heed/sim/pack/jira"
 	"github.com/heedproject/heed/sim/pack/kalshi"
@@ -23,6 +24,7 @@ var table = []func() sim.Pack{
 	generic.Pack,
 	alma.Pack,
 	folio.Pack,
+	gcs.Pack,
 	jira.Pack,
 	kalshi.Pack,
 	llm.OpenAI,
