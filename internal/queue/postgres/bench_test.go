@@ -1,0 +1,145 @@
+package postgres_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/heedproject/heed/internal/queue"
+	"github.com/heedproject/heed/internal/queue/postgres"
+)
+
+// kilobyte is a call of 1 KB on one of 16 gates, with an idempotency key.
+func kilobyte(n int) queue.Call {
+	body := make([]byte, 1024)
+	rand.Read(body)
+	return queue.Call{
+		Facts: queue.Facts{Endpoint: "sierra", Gate: fmt.Sprintf("k%d", n%16), Method: "POST", Template: "/patrons/{id}",
+			Priority: 5, Repeatable: true},
+		Request: queue.Request{Path: "/patrons/17", Body: body, Key: queue.NewID(time.Now())},
+	}
+}
+
+// BenchmarkEnqueue is 64 producers that each hand over one call at a time.
+func BenchmarkEnqueue(b *testing.B) {
+	s := open(b, options(b))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for range 64 {
+		wg.Go(func() {
+			for n := range next {
+				if _, err := s.Enqueue(b.Context(), time.Now(), []queue.Call{kilobyte(n)}); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	for n := range b.N {
+		next <- n
+	}
+	close(next)
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+}
+
+// BenchmarkClaimAndComplete is one gateway, and then two, each a worker with
+// 256 slots whose attempts take no time. Each answer is kept.
+func BenchmarkClaimAndComplete(b *testing.B) {
+	for _, gateways := range []int{1, 2} {
+		b.Run(fmt.Sprintf("gateways=%d", gateways), func(b *testing.B) { claimAndComplete(b, gateways, 0) })
+	}
+	b.Run("limit=8", func(b *testing.B) { claimAndComplete(b, 1, 8) })
+}
+
+func claimAndComplete(b *testing.B, gateways, limit int) {
+	o := options(b)
+	stores := make([]*postgres.Store, gateways)
+	for i := range stores {
+		stores[i] = open(b, o)
+	}
+	fill(b, stores[0], b.N)
+	for n := range 16 {
+		if err := stores[0].SetGate(b.Context(), time.Now(), queue.GateChange{Endpoint: "sierra", Key: fmt.Sprintf("k%d", n), Limit: &limit}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var mu sync.Mutex
+	var done int
+	all := make(chan struct{})
+	workers := make([]queue.Worker, gateways)
+	for i := range workers {
+		workers[i] = queue.Worker{Name: fmt.Sprint(i), Feed: stores[i], Slots: 256, Share: 16,
+			Send: func(context.Context, queue.Call) queue.Outcome {
+				return queue.Outcome{State: queue.Done, Class: "ok", Attempts: []queue.Attempt{{At: time.Now(), Status: 200, Class: "ok"}},
+					Answer: &queue.Result{Status: 200, Body: []byte("ok")}}
+			}, Settled: func(settled []queue.Settlement) {
+				mu.Lock()
+				defer mu.Unlock()
+				if done += len(settled); done == b.N {
+					close(all)
+				}
+			}, Failed: func(err error) { b.Error(err) }}
+	}
+	b.ResetTimer()
+	for i := range workers {
+		workers[i].Start(b.Context())
+	}
+	<-all
+	b.StopTimer()
+	for i := range workers {
+		workers[i].Stop()
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+}
+
+// fill puts n calls into the store.
+func fill(b *testing.B, s *postgres.Store, n int) {
+	for i := 0; i < n; {
+		batch := make([]queue.Call, min(500, n-i))
+		for j := range batch {
+			batch[j] = kilobyte(i + j)
+		}
+		if _, err := s.Enqueue(b.Context(), time.Now(), batch); err != nil {
+			b.Fatal(err)
+		}
+		i += len(batch)
+	}
+}
+
+// BenchmarkClaimLatency claims and completes eight calls at a time over
+// backlogs of different size.
+func BenchmarkClaimLatency(b *testing.B) {
+	for _, backlog := range []int{1_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprint(backlog), func(b *testing.B) {
+			s := open(b, options(b))
+			fill(b, s, backlog)
+			took := make([]time.Duration, 0, b.N)
+			b.ResetTimer()
+			for n := range b.N {
+				begin := time.Now()
+				got, err := s.Claim(b.Context(), begin, queue.Ask{Max: 8, Share: 8, Lease: time.Minute})
+				took = append(took, time.Since(begin))
+				if err != nil || len(got.Claims) != 8 {
+					b.Fatalf("claim %d: got %d calls, %v", n, len(got.Claims), err)
+				}
+				b.StopTimer()
+				ends := make([]queue.Settlement, 8)
+				for i, c := range got.Claims {
+					ends[i] = queue.Settlement{ID: c.ID, Lease: c.Lease, Outcome: queue.Outcome{State: queue.Done}}
+				}
+				if _, err := s.Settle(b.Context(), time.Now(), ends); err != nil {
+					b.Fatal(err)
+				}
+				fill(b, s, 8)
+				b.StartTimer()
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+		})
+	}
+}

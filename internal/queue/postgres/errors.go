@@ -1,0 +1,119 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/heedproject/heed/internal/queue"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// failure is an error of the driver on its way to wrap: what the store itself
+// says of a step passes untouched.
+type failure struct{ err error }
+
+func (f failure) Error() string { return f.err.Error() }
+func (f failure) Unwrap() error { return f.err }
+
+// failed marks an error of the driver.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return failure{err}
+}
+
+// errSlow is the cause with which a step ends that the server did not answer.
+var errSlow = errors.New("the server did not answer in time")
+
+// wrap says what kind of failure an error of the driver is, and what to do.
+// The error itself ends here: it may hold the whole configuration. Its text
+// names host, user and database, and no value that was bound.
+func (s *Store) wrap(what string, err error) error {
+	f, ok := errors.AsType[failure](err)
+	if !ok {
+		return err
+	}
+	const wait = "see whether the server runs and can be reached; heed goes on by itself when it answers"
+	if e, ok := errors.AsType[*pgconn.PgError](f.err); ok {
+		kind, do := sort(e.Code)
+		return fmt.Errorf("%s: %w: %s: %s", what, kind, do, oneLine(f.err))
+	}
+	for _, own := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(f.err, own) && !errors.Is(f.err, errSlow) {
+			return fmt.Errorf("%s: %w", what, own)
+		}
+	}
+	if s.isClosed() {
+		return fmt.Errorf("%s: %w", what, queue.ErrClosed)
+	}
+	return fmt.Errorf("%s: %w: %s: %s", what, queue.ErrStorage, wait, oneLine(f.err))
+}
+
+// oneLine folds the driver's list of hosts that it tried.
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// sort tells the kind of a SQLSTATE (postgresql.org/docs, appendix A) and what
+// to do.
+func sort(code string) (kind error, do string) {
+	switch code {
+	case "53100":
+		return queue.ErrFull, "free space on the server's disk; what was not acknowledged was not stored"
+	case "53300":
+		return queue.ErrStorage, "the server has no connection left: raise its max_connections, or end other sessions"
+	case "28P01", "28000":
+		return queue.ErrStorage, "the server does not let this user in: correct user, password or pg_hba.conf"
+	case "3D000":
+		return queue.ErrStorage, "the database does not exist: make it with createdb"
+	case "42501":
+		return queue.ErrStorage, "the user may not do this: make it the owner of the schema, or let it create one"
+	case "25006":
+		return queue.ErrStorage, "the server takes no writes, since it is a standby or set to read only: name the primary"
+	case "57P01", "57P02", "57P03":
+		return queue.ErrStorage, "the server is stopping or starting; heed goes on by itself when it is up"
+	case "58030":
+		return queue.ErrStorage, "the server cannot read or write its disk: check the disk"
+	case "55P03", "57014":
+		return queue.ErrStorage, "another session holds a lock for too long: end it (pg_stat_activity)"
+	case "42P01", "3F000":
+		return queue.ErrStorage, "a table of the queue is gone: restore the schema, or restart heed to make an empty one"
+	}
+	switch code[:min(2, len(code))] {
+	case "XX":
+		return queue.ErrCorrupt, "stop heed, copy the server's data away, and restore a copy"
+	case "22", "54":
+		return queue.ErrInvalid, "a value was refused; a body may have at most 1 GB"
+	}
+	return queue.ErrStorage, "see the cause"
+}
+
+// passing tells that the same step may succeed at once: it met another
+// gateway's, or its connection had died.
+func passing(err error) bool {
+	f, ok := errors.AsType[failure](err)
+	if !ok {
+		return false
+	}
+	e, ok := errors.AsType[*pgconn.PgError](f.err)
+	if !ok {
+		_, refused := errors.AsType[*pgconn.ConnectError](f.err)
+		return !refused && !errors.Is(f.err, errSlow)
+	}
+	switch e.Code {
+	case "40001", "40P01", // serialization failure, deadlock
+		"23505",                            // another gateway took the id or the key in this instant
+		"57P01", "57P02", "57P03", "25P03": // the server ended this session
+		return true
+	}
+	return false
+}
+
+// moved tells that the server takes no writes any more.
+func moved(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "25006"
+}

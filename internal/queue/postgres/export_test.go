@@ -1,0 +1,7 @@
+package postgres
+
+// CheckClock is checkClock.
+var CheckClock = checkClock
+
+// Sort is sort.
+var Sort = sort

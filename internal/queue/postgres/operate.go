@@ -1,0 +1,124 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/heedproject/heed/internal/queue"
+	"github.com/jackc/pgx/v5"
+)
+
+// operate carries out what an operator wants of one call, whose row is locked
+// the while.
+func (s *Store) operate(ctx context.Context, word, id string, f func(*tx, *row) error) error {
+	if !fits(id) {
+		return fmt.Errorf("%s call %.64q: %w", word, id, queue.ErrNotFound)
+	}
+	return s.attempt(ctx, word+" a call in "+s.name, func(t *tx) error {
+		t.lane = s.claimLane()
+		rows, err := s.load(t, "c.id = $1 FOR UPDATE", id)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return fmt.Errorf("%s call %s: %w", word, id, queue.ErrNotFound)
+		}
+		if err := f(t, rows[0]); err != nil {
+			return err
+		}
+		return t.commit()
+	})
+}
+
+// unfit says that the state of a call does not allow it.
+func unfit(word string, r *row) error {
+	return fmt.Errorf("%s call %s: it is %s: %w", word, r.ID, r.State, queue.ErrState)
+}
+
+// request reads the sealed request of a call; nil: it is not kept.
+func (t *tx) request(r *row) (sealed []byte, err error) {
+	t.queue("SELECT (SELECT sealed FROM requests WHERE seq = $1)", r.seq).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&sealed) })
+	return sealed, t.flush()
+}
+
+// saveOne saves a call that nobody holds.
+func (t *tx) saveOne(c change) error {
+	c.token = 0
+	if err := t.save([]change{c}, func(int64) {}); err != nil {
+		return err
+	}
+	t.follow([]change{c})
+	return nil
+}
+
+// Edit implements queue.Operator.
+func (s *Store) Edit(ctx context.Context, now time.Time, id string, said queue.Request) error {
+	return s.operate(ctx, "edit", id, func(t *tx, r *row) error {
+		if r.State == queue.Running || r.State == queue.Done {
+			return unfit("edit", r)
+		}
+		original, err := t.request(r)
+		if err != nil {
+			return err
+		}
+		if original == nil {
+			return fmt.Errorf("edit call %s: its request is %w", id, queue.ErrErased)
+		}
+		sealed, err := s.keys.SealRequest(&r.Facts, &said)
+		if err != nil {
+			return err
+		}
+		t.queue("INSERT INTO revisions (seq, revision, sealed) VALUES ($1, $2, $3)", r.seq, r.Revision, original)
+		t.queue("UPDATE requests SET sealed = $2 WHERE seq = $1", r.seq, sealed)
+		c := r.change()
+		r.Revision++
+		return t.saveOne(c)
+	})
+}
+
+// Replay implements queue.Operator.
+func (s *Store) Replay(ctx context.Context, now time.Time, again queue.Replay) error {
+	return s.operate(ctx, "replay", again.ID, func(t *tx, r *row) error {
+		if !r.State.Broken() && r.State != queue.Cancelled {
+			return unfit("replay", r)
+		}
+		c := r.change()
+		r.Restart(now, again)
+		t.queue("DELETE FROM answers WHERE seq = $1", r.seq)
+		return t.saveOne(c)
+	})
+}
+
+// Cancel implements queue.Operator.
+func (s *Store) Cancel(ctx context.Context, now time.Time, id string) error {
+	return s.operate(ctx, "cancel", id, func(t *tx, r *row) error {
+		if r.State != queue.Queued {
+			return unfit("cancel", r)
+		}
+		if err := s.release(t, r); err != nil {
+			return err
+		}
+		c := r.change()
+		r.Apply(now, &queue.Outcome{State: queue.Cancelled, Reason: queue.ReasonCancelled}, s.keep)
+		return t.saveOne(c)
+	})
+}
+
+// release frees the idempotency key of a call that was not carried out. If its
+// request cannot be unsealed the key stays taken for its window.
+func (s *Store) release(t *tx, r *row) error {
+	sealed, err := t.request(r)
+	if err != nil || sealed == nil {
+		return err
+	}
+	said, err := s.keys.OpenRequest(&r.Facts, sealed)
+	if err != nil {
+		return nil
+	}
+	for _, d := range s.keys.Prints(&queue.Call{Facts: r.Facts, Request: said}) {
+		t.queue("DELETE FROM taken WHERE print = $1 AND id = $2", d.Key, r.ID)
+	}
+	return nil
+}

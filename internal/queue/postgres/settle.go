@@ -1,0 +1,294 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/heedproject/heed/internal/queue"
+	"github.com/jackc/pgx/v5"
+)
+
+// ends is one Settle.
+type ends struct {
+	now    time.Time
+	claims []queue.Settlement
+	sealed [][]byte // the answers that are kept
+	lost   []string
+}
+
+// Settle implements queue.Feed.
+func (s *Store) Settle(ctx context.Context, now time.Time, claims []queue.Settlement) ([]string, error) {
+	e := &ends{now: now, claims: claims, sealed: make([][]byte, len(claims))}
+	for i := range claims {
+		c := &claims[i]
+		if c.State == queue.Running {
+			return nil, fmt.Errorf("settle call %s: running is no outcome: %w", c.ID, queue.ErrInvalid)
+		}
+		if c.Answer == nil || !c.State.Ended() {
+			continue
+		}
+		key, err := s.endpointOf(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if e.sealed[i], err = s.keys.SealAnswer(&queue.Facts{ID: c.ID, Endpoint: key}, c.Answer); err != nil {
+			return nil, err
+		}
+	}
+	if len(claims) == 0 {
+		return nil, nil
+	}
+	if err := s.ends.do(ctx, e); err != nil {
+		return nil, err
+	}
+	return e.lost, nil
+}
+
+// endpointOf tells whose the call is, which its answer is sealed for. That of
+// a call that is unknown stays unused.
+func (s *Store) endpointOf(ctx context.Context, c *queue.Settlement) (string, error) {
+	if r, _ := s.leases.get(hold{c.ID, c.Lease.Token}); r != nil {
+		return r.Endpoint, nil
+	}
+	var endpoint string
+	err := s.rows(ctx, "SELECT g.endpoint FROM calls c JOIN gates g USING (gate) WHERE c.id = $1", []any{c.ID},
+		func(r pgx.Rows) error { return r.Scan(&endpoint) })
+	return endpoint, err
+}
+
+// settle writes a group of settlements.
+func (s *Store) settle(ctx context.Context, lane int, group []*step[*ends]) error {
+	var holds []hold
+	for _, st := range group {
+		for i := range st.in.claims {
+			holds = append(holds, hold{st.in.claims[i].ID, st.in.claims[i].Lease.Token})
+		}
+	}
+	begun := false
+	err := s.attempt(ctx, "settle calls in "+s.name, func(t *tx) error {
+		t.lane = lane
+		b := &settling{s: s, t: t, rows: map[hold]*row{}, saved: map[int64]bool{}}
+		if err := b.load(holds); err != nil {
+			return err
+		}
+		begun = true
+		return b.settle(group)
+	})
+	if err != nil && begun {
+		s.leases.doubtful(holds)
+	}
+	if err == nil {
+		s.leases.drop(holds...)
+	}
+	return err
+}
+
+// settling is a group of settlements under way.
+type settling struct {
+	s     *Store
+	t     *tx
+	rows  map[hold]*row // of the claims that may still be held
+	saved map[int64]bool
+	doubt bool // some were perhaps settled before
+}
+
+// load finds the rows of claims: in memory, else in the database.
+func (b *settling) load(holds []hold) error {
+	var unknown []string
+	for _, h := range holds {
+		r, doubt := b.s.leases.get(h)
+		if r == nil {
+			unknown = append(unknown, h.id)
+			continue
+		}
+		b.rows[h] = r
+		b.doubt = b.doubt || doubt || b.t.again
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	rows, err := b.s.load(b.t, "c.id = ANY($1)", unknown)
+	for _, r := range rows {
+		if r.State == queue.Running {
+			b.rows[hold{r.ID, r.token}] = r
+		}
+	}
+	return err
+}
+
+// settle applies the outcomes, saves the calls and writes what follows from it.
+func (b *settling) settle(group []*step[*ends]) error {
+	var changes []change
+	seen := map[hold]bool{}
+	for _, st := range group {
+		e := st.in
+		e.lost = nil
+		for i := range e.claims {
+			c := &e.claims[i]
+			h := hold{c.ID, c.Lease.Token}
+			r := b.rows[h]
+			if r == nil || seen[h] {
+				e.lost = append(e.lost, c.ID)
+				continue
+			}
+			seen[h] = true
+			m := r.change()
+			m.answer = e.sealed[i]
+			r.Apply(e.now, &c.Outcome, b.s.keep)
+			changes = append(changes, m)
+			if c.State == queue.Queued && c.Scope == queue.ScopeGate && c.Until.After(e.now) {
+				b.t.close(r.gate, nanos(c.Until), fit(c.Source))
+			}
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.seq, b.seq) })
+	if err := b.t.save(changes, func(seq int64) { b.saved[seq] = true }); err != nil {
+		return err
+	}
+	if err := b.t.flush(); err != nil {
+		return err
+	}
+	if err := b.settledBefore(changes); err != nil {
+		return err
+	}
+	for _, st := range group {
+		b.report(st.in)
+	}
+	changes = slices.DeleteFunc(changes, func(c change) bool { return !b.saved[c.seq] })
+	b.t.follow(changes)
+	return b.t.commit()
+}
+
+// settledBefore finds the calls that an earlier try has settled, of which
+// nobody learned. They bear our token, as nobody else has touched them since.
+func (b *settling) settledBefore(changes []change) error {
+	if !b.doubt {
+		return nil
+	}
+	var seqs, tokens []int64
+	for _, c := range changes {
+		if !b.saved[c.seq] {
+			seqs, tokens = append(seqs, c.seq), append(tokens, c.held)
+		}
+	}
+	b.t.queue(`SELECT c.id, c.token FROM calls c JOIN unnest($1::bigint[], $2::bigint[]) u(seq, token) USING (seq)
+		WHERE c.token = u.token AND c.state <> 1`, seqs, tokens).Query(func(rows pgx.Rows) error {
+		var h hold
+		_, err := pgx.ForEachRow(rows, []any{&h.id, &h.token}, func() error {
+			b.rows[h] = nil // neither lost nor saved
+			return nil
+		})
+		return err
+	})
+	return b.t.flush()
+}
+
+// report tells which claims of one Settle were lost.
+func (b *settling) report(e *ends) {
+	for i := range e.claims {
+		c := &e.claims[i]
+		if r := b.rows[hold{c.ID, c.Lease.Token}]; r != nil && !b.saved[r.seq] {
+			e.lost = append(e.lost, c.ID)
+		}
+	}
+}
+
+const (
+	dropRequests = `DELETE FROM requests WHERE seq = ANY($1)`
+	keepAnswers  = `INSERT INTO answers (seq, sealed) SELECT * FROM unnest($1::bigint[], $2::bytea[])
+		ON CONFLICT (seq) DO UPDATE SET sealed = excluded.sealed`
+)
+
+// follow queues what follows from changes that were saved: bodies of what is
+// done are erased, answers kept, and the calls counted anew.
+func (t *tx) follow(changes []change) {
+	var done, answered []int64
+	var answers [][]byte
+	for i := range changes {
+		c := &changes[i]
+		t.move(c.gate, c.was, c.reason, -1)
+		t.move(c.gate, c.State, c.Reason, 1)
+		if c.State == queue.Done {
+			done = append(done, c.seq)
+		}
+		if c.answer != nil {
+			answered, answers = append(answered, c.seq), append(answers, c.answer)
+		}
+	}
+	if len(done) > 0 {
+		t.queue(dropRequests, done)
+	}
+	if len(answered) > 0 {
+		t.queue(keepAnswers, answered, answers)
+	}
+}
+
+// load reads calls with their trails.
+func (s *Store) load(t *tx, where string, args ...any) ([]*row, error) {
+	var all []*row
+	gates := map[int64]bool{}
+	t.queue("SELECT "+columns+", c.trail FROM calls c WHERE "+where, args...).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			r := &row{}
+			if err := rows.Scan(r.fields(&r.trail)...); err != nil {
+				return err
+			}
+			gates[r.gate] = true
+			all = append(all, r)
+		}
+		return rows.Err()
+	})
+	if err := t.flush(); err != nil {
+		return nil, err
+	}
+	if err := s.learnGates(t, gates); err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		r.key, _ = s.gates.key(r.gate)
+		if err := r.read(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Renew implements queue.Feed.
+func (s *Store) Renew(ctx context.Context, until time.Time, claims []queue.Claim) ([]string, error) {
+	ids, tokens := make([]string, len(claims)), make([]int64, len(claims))
+	for i := range claims {
+		ids[i], tokens[i] = claims[i].ID, claims[i].Lease.Token
+	}
+	var kept map[hold]bool
+	err := s.attempt(ctx, "renew leases in "+s.name, func(t *tx) error {
+		kept = map[hold]bool{}
+		t.queue(`UPDATE calls c SET lease_until = $3 FROM unnest($1::text[], $2::bigint[]) u(id, token)
+			WHERE c.id = u.id AND c.state = 1 AND c.token = u.token RETURNING c.id, c.token`, ids, tokens, nanos(until)).
+			Query(func(rows pgx.Rows) error {
+				var h hold
+				_, err := pgx.ForEachRow(rows, []any{&h.id, &h.token}, func() error {
+					kept[h] = true
+					return nil
+				})
+				return err
+			})
+		return t.commit()
+	})
+	if err != nil {
+		return nil, err
+	}
+	var lost []string
+	for i := range claims {
+		h := hold{ids[i], tokens[i]}
+		if kept[h] {
+			s.leases.renew(h, until)
+			continue
+		}
+		lost = append(lost, h.id)
+		s.leases.drop(h)
+	}
+	return lost, nil
+}
