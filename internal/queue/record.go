@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -68,6 +69,18 @@ func (k *Keys) OpenRequest(f *Facts, sealed []byte) (Request, error) {
 		return Request{}, err
 	}
 	return Request{Path: h.Path, Header: h.Header, Body: body, Key: h.Key, Callback: h.Callback}, nil
+}
+
+// Same tells whether a call says what is sealed of the call with the same ID,
+// of which f are the facts: to the same endpoint, with the same method, path
+// and body. A record that cannot be unsealed counts as the same: there is
+// nothing to tell it apart by.
+func (k *Keys) Same(f *Facts, sealed []byte, c *Call) bool {
+	if f.Endpoint != c.Endpoint || f.Method != c.Method {
+		return false
+	}
+	was, err := k.OpenRequest(f, sealed)
+	return err != nil || was.Path == c.Path && bytes.Equal(was.Body, c.Body)
 }
 
 // SealAnswer seals what a call was answered, bound to its id and endpoint.

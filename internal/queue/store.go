@@ -61,6 +61,10 @@ type Ask struct {
 	// of earlier claims included. 0: no bound but Max.
 	Share int
 	Lease time.Duration
+	// Begins tells that the worker says of every call that is not Repeatable
+	// when it is begun, see Beginner. Without it a claimed call counts as
+	// begun. Stores that are no Beginner do not look at it.
+	Begins bool
 }
 
 // Batch is what a worker got.

@@ -24,6 +24,9 @@ type Worker struct {
 	// context ends, and then says of a call that was not begun Queued with
 	// ReasonHandedBack, and of one that may have been sent what Rescue says.
 	Send func(context.Context, Call) Outcome
+	// Begins tells that Send calls Begin before anything of a call leaves: then
+	// a write that was claimed, and not begun, is not unknown after a crash.
+	Begins bool
 	// Name tells this worker from others that share the store.
 	Name string
 	// Slots is how many calls are under way at once. 0: 64.
@@ -108,13 +111,20 @@ type desk struct {
 	cut     context.CancelCauseFunc
 	flights map[string]flight
 	landed  chan Settlement
-	pending []Settlement // not yet on disk
+	pending []Settlement // not yet handed to the store
 	claimAt time.Time
 	renewAt time.Time
 	retryAt time.Time // after a failure of the store
 	timer   *time.Timer
 	closing bool          // nothing more is claimed
 	over    chan struct{} // nobody looks at landed any more
+
+	// Claim and Settle run beside each other, so that a store may put both
+	// into one commit; news brings what came of them.
+	news     chan func()
+	claiming bool
+	settling []Settlement
+	refused  bool // the store did not take the last results
 }
 
 // flight is a call under way.
@@ -125,7 +135,7 @@ type flight struct {
 
 func newDesk(w *Worker, ctx context.Context) *desk {
 	d := &desk{Worker: w, flights: map[string]flight{}, landed: make(chan Settlement, w.Slots), timer: time.NewTimer(0),
-		over: make(chan struct{})}
+		over: make(chan struct{}), news: make(chan func(), 2)}
 	d.under, d.cut = context.WithCancelCause(context.WithoutCancel(ctx))
 	d.renewAt = time.Now().Add(w.Lease / 6)
 	return d
@@ -143,8 +153,8 @@ func (d *desk) run(ctx context.Context) {
 	d.drain()
 }
 
-// step does what is due: results first, so that nothing is claimed while the
-// store takes none. A claim would take back leases whose results wait here.
+// step does what is due. Nothing is claimed while the store takes no results:
+// a claim would take back leases whose results wait here.
 func (d *desk) step() {
 	now := time.Now()
 	if now.Before(d.retryAt) {
@@ -153,8 +163,10 @@ func (d *desk) step() {
 	if !now.Before(d.renewAt) {
 		d.renew(now)
 	}
-	d.settle(now)
-	if !d.closing && len(d.pending) == 0 && !now.Before(d.claimAt) {
+	if len(d.pending) > 0 && d.settling == nil {
+		d.settle(now)
+	}
+	if !d.closing && !d.claiming && !d.refused && !now.Before(d.claimAt) {
 		d.claim(now)
 	}
 }
@@ -162,10 +174,10 @@ func (d *desk) step() {
 // wait sleeps until something is to be done.
 func (d *desk) wait(done <-chan struct{}) {
 	at := d.renewAt
-	if !d.closing && len(d.flights) < d.Slots && d.claimAt.Before(at) {
+	if !d.closing && !d.claiming && !d.refused && len(d.flights) < d.Slots && d.claimAt.Before(at) {
 		at = d.claimAt
 	}
-	if at.Before(d.retryAt) || len(d.pending) > 0 {
+	if at.Before(d.retryAt) || len(d.pending) > 0 && d.settling == nil {
 		at = d.retryAt
 	}
 	d.timer.Reset(time.Until(at))
@@ -175,6 +187,8 @@ func (d *desk) wait(done <-chan struct{}) {
 		for len(d.landed) > 0 {
 			d.land(<-d.landed)
 		}
+	case told := <-d.news:
+		told()
 	case <-d.wake:
 		d.claimAt = time.Time{}
 	case <-d.timer.C:
@@ -182,7 +196,8 @@ func (d *desk) wait(done <-chan struct{}) {
 	}
 }
 
-// land takes a result in. A slot is free, and the gate may have room.
+// land takes a result in. A slot is free; the gate has room when the result is
+// on disk.
 func (d *desk) land(s Settlement) {
 	f, ok := d.flights[s.ID]
 	if !ok || f.Lease != s.Lease {
@@ -191,20 +206,25 @@ func (d *desk) land(s Settlement) {
 	f.cut(nil)
 	delete(d.flights, s.ID)
 	d.pending = append(d.pending, s)
-	d.claimAt = time.Time{}
 }
 
 func (d *desk) settle(now time.Time) {
-	if len(d.pending) == 0 {
-		return
-	}
-	lost, err := d.Feed.Settle(context.WithoutCancel(d.under), now, d.pending)
-	if err != nil {
+	d.settling, d.pending = d.pending, nil
+	d.wg.Go(func() {
+		lost, err := d.Feed.Settle(context.WithoutCancel(d.under), now, d.settling)
+		d.news <- func() { d.settledAs(now, lost, err) }
+	})
+}
+
+func (d *desk) settledAs(now time.Time, lost []string, err error) {
+	settled := d.settling
+	d.settling = nil
+	if d.refused = err != nil; d.refused {
+		d.pending = append(settled, d.pending...)
 		d.fail(now, err)
 		return
 	}
-	settled := d.pending
-	d.pending = nil
+	d.claimAt = time.Time{}
 	if len(lost) > 0 {
 		settled = without(settled, lost)
 	}
@@ -232,25 +252,44 @@ func (d *desk) claim(now time.Time) {
 	if free <= 0 {
 		return
 	}
-	batch, err := d.Feed.Claim(d.under, now, Ask{Worker: d.Name, Max: free, Share: d.Share, Lease: d.Lease})
+	d.claiming, d.claimAt = true, now.Add(d.Poll)
+	ask := Ask{Worker: d.Name, Max: free, Share: d.Share, Lease: d.Lease, Begins: d.Begins}
+	d.wg.Go(func() {
+		batch, err := d.Feed.Claim(d.under, now, ask)
+		d.news <- func() { d.claimed(now, batch, err) }
+	})
+}
+
+func (d *desk) claimed(now time.Time, batch Batch, err error) {
+	d.claiming = false
 	if err != nil {
 		d.fail(now, err)
 		return
 	}
-	d.claimAt = now.Add(d.Poll)
 	if !batch.Next.IsZero() && batch.Next.Before(d.claimAt) {
 		d.claimAt = batch.Next
 	}
 	for _, c := range batch.Claims {
-		ctx, cut := context.WithCancelCause(d.under)
-		d.flights[c.ID] = flight{c, cut}
-		d.wg.Go(func() {
-			select {
-			case d.landed <- Settlement{c.ID, c.Lease, d.Send(ctx, c.Call)}:
-			case <-d.over: // the lease was lost before
-			}
-		})
+		if d.closing {
+			d.pending = append(d.pending, Settlement{c.ID, c.Lease, Outcome{State: Queued, Reason: ReasonHandedBack}})
+			continue
+		}
+		d.send(c)
 	}
+}
+
+func (d *desk) send(c Claim) {
+	ctx, cut := context.WithCancelCause(d.under)
+	d.flights[c.ID] = flight{c, cut}
+	if b, ok := d.Feed.(Beginner); ok && d.Begins && !c.Repeatable {
+		ctx = beginning(ctx, b, c)
+	}
+	d.wg.Go(func() {
+		select {
+		case d.landed <- Settlement{c.ID, c.Lease, d.Send(ctx, c.Call)}:
+		case <-d.over: // the lease was lost before
+		}
+	})
 }
 
 func (d *desk) renew(now time.Time) {
@@ -286,13 +325,17 @@ func (d *desk) fail(now time.Time, err error) {
 func (d *desk) drain() {
 	limit := time.AfterFunc(d.StopWithin, func() { d.cut(ErrStopping) })
 	defer limit.Stop()
-	for len(d.flights) > 0 {
+	for len(d.flights) > 0 || d.claiming || d.settling != nil {
 		d.step()
 		d.wait(nil)
 	}
 	for range 3 { // a store that fails now gives its leases back at the next start
 		d.retryAt = time.Time{}
-		if d.step(); len(d.pending) == 0 {
+		d.step()
+		for d.settling != nil {
+			d.wait(nil)
+		}
+		if len(d.pending) == 0 {
 			return
 		}
 	}

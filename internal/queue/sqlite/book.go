@@ -32,13 +32,17 @@ type book struct {
 	q     statements
 	gates map[gateKey]*gate
 	byID  map[int64]*gate
+	// out are the calls that are leased in this epoch, as they lie in the
+	// file: those who settle them need not read them again.
+	out   map[string]*row
 	live  int   // calls queued or running
 	token int64 // of the last lease
 	last  int   // size of the last batch
 
-	erased bool  // the transaction erased something for good
-	stale  bool  // what was erased may still lie in the write-ahead log
-	broken error // the first failure of the transaction
+	erase  []int64 // whose requests go at the end of the transaction
+	erased bool    // the transaction erased something for good
+	stale  bool    // what was erased may still lie in the write-ahead log
+	broken error   // the first failure of the transaction
 	undo   []func()
 	delta  map[tally]int
 	served map[*gate]bool
@@ -68,7 +72,7 @@ type tally struct {
 }
 
 func newBook(ctx context.Context, s *Store, c *sql.Conn) (*book, error) {
-	b := &book{s: s, c: c, gates: map[gateKey]*gate{}, byID: map[int64]*gate{},
+	b := &book{s: s, c: c, gates: map[gateKey]*gate{}, byID: map[int64]*gate{}, out: map[string]*row{},
 		delta: map[tally]int{}, served: map[*gate]bool{}}
 	if err := b.q.prepare(ctx, c); err != nil {
 		return nil, wrap("prepare "+s.path, err)
@@ -218,7 +222,7 @@ func (b *book) commit(batch []*op) {
 
 // storage tells that trying again at once will not help.
 func storage(err error) bool {
-	return errors.Is(err, queue.ErrFull) || errors.Is(err, queue.ErrStorage) || errors.Is(err, queue.ErrCorrupt)
+	return errors.Is(err, queue.ErrFull) || errors.Is(err, queue.ErrStorage)
 }
 
 func (b *book) transact(batch []*op) error {
@@ -244,7 +248,7 @@ func (b *book) transact(batch []*op) error {
 }
 
 func (b *book) reset() {
-	b.broken, b.undo, b.erased = nil, b.undo[:0], false
+	b.broken, b.undo, b.erase, b.erased = nil, b.undo[:0], b.erase[:0], false
 	clear(b.delta)
 	clear(b.served)
 }
@@ -259,12 +263,15 @@ func (b *book) rollback(err error) error {
 	return err
 }
 
-// flush writes what the transaction changed in the counts.
+// flush writes what was put off to the end of the transaction.
 func (b *book) flush() {
 	for t, n := range b.delta {
 		if n != 0 {
 			b.exec(b.q.tally, t.gate, t.state, t.reason, n)
 		}
+	}
+	if len(b.erase) > 0 {
+		b.exec(b.q.erase, array(b.erase))
 	}
 	for g := range b.served {
 		b.exec(b.q.serve, g.served, g.id)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/heedproject/heed/internal/queue"
@@ -29,24 +30,60 @@ func (s *Store) Claim(ctx context.Context, now time.Time, ask queue.Ask) (queue.
 
 // rescue takes the leases back that have run out.
 func (b *book) rescue(now time.Time) {
-	for _, seq := range b.seqs(b.q.lost, nanos(now), maxRescue) {
-		r, _ := b.open(seq)
-		if r == nil {
-			return
-		}
+	for _, r := range b.open(b.seqs(b.q.lost, nanos(now), maxRescue)) {
 		o := queue.Rescue(&r.Facts)
+		if !r.begun && !r.damaged {
+			o = queue.Outcome{State: queue.Queued, Reason: queue.ReasonHandedBack}
+		}
 		b.settle(now, r, &o)
 	}
 }
 
-// open reads one call with its sealed request.
-func (b *book) open(seq int64) (*row, []byte) {
-	r := &row{}
-	var sealed []byte
-	if !b.row(b.q.bySeq, append(r.fields(), &r.trail, &sealed), seq) {
-		return nil, nil
+// open reads calls with their sealed requests, in the order of seqs.
+func (b *book) open(seqs []int64) []*row {
+	if len(seqs) == 0 {
+		return nil
 	}
-	return b.facts(r), sealed
+	found := make(map[int64]*row, len(seqs))
+	b.rows(b.q.bySeq, func(scan func(...any) error) error {
+		r := &row{}
+		if scan(append(r.fields(), &r.trail, &r.sealed)...) == nil { // else it is damaged
+			found[r.seq] = r
+		}
+		return nil
+	}, array(seqs))
+	all := make([]*row, 0, len(seqs))
+	for _, seq := range seqs {
+		r := found[seq]
+		if r == nil {
+			r = b.bare(seq)
+		}
+		if r != nil && b.facts(r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// bare reads of a damaged call what is needed to end it.
+func (b *book) bare(seq int64) *row {
+	r := &row{damaged: true}
+	if !b.row(b.q.bare, []any{&r.seq, &r.gate, &r.ID, &r.Method, &r.Template, &r.State}, seq) {
+		return nil
+	}
+	return r
+}
+
+// array is what json_each takes.
+func array(seqs []int64) string {
+	text := append(make([]byte, 0, 12*len(seqs)+2), '[')
+	for i, seq := range seqs {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, seq, 10)
+	}
+	return string(append(text, ']'))
 }
 
 // head is a call that is due.
@@ -67,25 +104,10 @@ func (b *book) claim(now time.Time, ask queue.Ask) queue.Batch {
 	at := nanos(now)
 	next := int64(math.MaxInt64)
 	lines := b.lines(at, ask, &next)
-	for len(batch.Claims) < ask.Max && len(lines) > 0 {
-		kept := lines[:0]
-		for _, l := range lines { // one of each gate in turn
-			if len(batch.Claims) == ask.Max {
-				kept = append(kept, l)
-				continue
-			}
-			if c, ok := b.lease(now, l.heads[0].seq, ask.Lease); ok {
-				batch.Claims = append(batch.Claims, c)
-			}
-			l.served = at
-			b.served[l.gate] = true
-			if l.heads = l.heads[1:]; len(l.heads) > 0 {
-				kept = append(kept, l)
-			} else if l.all {
-				next = min(next, b.rest(l.gate, at))
-			}
-		}
-		lines = kept
+	for len(batch.Claims) < ask.Max && len(lines) > 0 { // again if some had expired
+		var seqs []int64
+		seqs, lines = b.draw(lines, ask.Max-len(batch.Claims), at, &next)
+		batch.Claims = append(batch.Claims, b.lease(now, seqs, ask)...)
 	}
 	if len(lines) > 0 {
 		next = at
@@ -94,6 +116,29 @@ func (b *book) claim(now time.Time, ask queue.Ask) queue.Batch {
 		batch.Next = instant(next)
 	}
 	return batch
+}
+
+// draw takes up to n calls, one of each gate in turn.
+func (b *book) draw(lines []line, n int, at int64, next *int64) (seqs []int64, left []line) {
+	for len(seqs) < n && len(lines) > 0 {
+		kept := lines[:0]
+		for _, l := range lines {
+			if len(seqs) == n {
+				kept = append(kept, l)
+				continue
+			}
+			seqs = append(seqs, l.heads[0].seq)
+			l.served = at
+			b.served[l.gate] = true
+			if l.heads = l.heads[1:]; len(l.heads) > 0 {
+				kept = append(kept, l)
+			} else if l.all {
+				*next = min(*next, b.rest(l.gate, at))
+			}
+		}
+		lines = kept
+	}
+	return seqs, lines
 }
 
 // lines finds the gates that may give something, the one served longest ago
@@ -177,28 +222,41 @@ func (b *book) due(g *gate, at int64, n int) []head {
 	return heads[:min(n, len(heads))]
 }
 
-// lease hands one call out. A call that has expired, or that cannot be
-// unsealed, ends here.
-func (b *book) lease(now time.Time, seq int64, last time.Duration) (queue.Claim, bool) {
-	r, sealed := b.open(seq)
-	if r == nil {
-		return queue.Claim{}, false
-	}
-	if !r.Expires.IsZero() && !r.Expires.After(now) {
-		b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonExpired})
-		return queue.Claim{}, false
-	}
-	said, err := b.s.keys.OpenRequest(&r.Facts, sealed)
-	if err != nil {
-		b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonUnreadable})
-		return queue.Claim{}, false
-	}
+// lease hands calls out, all under one token. One that has expired, or that
+// cannot be unsealed, ends here.
+func (b *book) lease(now time.Time, seqs []int64, ask queue.Ask) []queue.Claim {
+	rows := b.open(seqs)
+	claims := make([]queue.Claim, 0, len(rows))
+	leased := make([]int64, 0, len(rows))
 	b.token++
-	l := queue.Lease{Token: b.token, Epoch: b.s.epoch, Until: now.Add(last)}
-	b.exec(b.q.lease, l.Token, l.Epoch, nanos(l.Until), seq)
+	l := queue.Lease{Token: b.token, Epoch: b.s.epoch, Until: now.Add(ask.Lease)}
+	for _, r := range rows {
+		if !r.Expires.IsZero() && !r.Expires.After(now) {
+			b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonExpired})
+			continue
+		}
+		said, err := b.s.keys.OpenRequest(&r.Facts, r.sealed)
+		if err != nil || r.damaged {
+			b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonUnreadable})
+			continue
+		}
+		b.handOut(r, l)
+		leased = append(leased, r.seq)
+		claims = append(claims, queue.Claim{Call: queue.Call{Facts: r.Facts, Request: said}, Lease: l})
+	}
+	if len(leased) > 0 {
+		b.exec(b.q.lease, l.Token, l.Epoch, nanos(l.Until), !ask.Begins, array(leased))
+	}
+	return claims
+}
+
+// handOut keeps in mind that a call is out under a lease.
+func (b *book) handOut(r *row, l queue.Lease) {
 	g := b.byID[r.gate]
 	b.move(g, queue.Queued, "", -1)
 	b.move(g, queue.Running, "", 1)
-	r.State = queue.Running
-	return queue.Claim{Call: queue.Call{Facts: r.Facts, Request: said}, Lease: l}, true
+	r.State, r.token, r.epoch, r.sealed = queue.Running, l.Token, l.Epoch, nil
+	r.Trail = slices.Clip(r.Trail) // the claim has it too
+	b.out[r.ID] = r
+	b.undo = append(b.undo, func() { delete(b.out, r.ID) })
 }

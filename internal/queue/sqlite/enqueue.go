@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -16,26 +15,17 @@ type parcel struct {
 	id     string
 	given  bool // the id came with the call
 	sealed []byte
-	prints []queue.Print
+	prints []print
+	until  int64 // when its key is free again
 }
 
 // Enqueue implements queue.Intake.
 func (s *Store) Enqueue(ctx context.Context, now time.Time, calls []queue.Call) ([]queue.Receipt, error) {
 	parcels := make([]parcel, len(calls))
 	for i := range calls {
-		p := &parcels[i]
-		p.Call, p.id, p.given = &calls[i], calls[i].ID, calls[i].ID != ""
-		if err := p.Check(); err != nil {
+		if err := s.pack(now, &calls[i], &parcels[i]); err != nil {
 			return nil, err
 		}
-		if !p.given {
-			p.id = queue.NewID(now)
-		}
-		var err error
-		if p.sealed, err = s.keys.SealRequest(&queue.Facts{ID: p.id, Endpoint: p.Endpoint}, &p.Request); err != nil {
-			return nil, fmt.Errorf("enqueue a call to %s: %w", p.Endpoint, err)
-		}
-		p.prints = s.keys.Prints(p.Call)
 	}
 	receipts := make([]queue.Receipt, len(calls))
 	err := s.do(ctx, func(b *book) error {
@@ -50,11 +40,39 @@ func (s *Store) Enqueue(ctx context.Context, now time.Time, calls []queue.Call) 
 	return receipts, nil
 }
 
+func (s *Store) pack(now time.Time, c *queue.Call, p *parcel) (err error) {
+	p.Call, p.id, p.given = c, c.ID, c.ID != ""
+	if err := c.Check(); err != nil {
+		return err
+	}
+	if !p.given {
+		p.id = queue.NewID(now)
+	}
+	if p.sealed, err = s.keys.SealRequest(&queue.Facts{ID: p.id, Endpoint: c.Endpoint}, &c.Request); err != nil {
+		return fmt.Errorf("enqueue a call to %s: %w", c.Endpoint, err)
+	}
+	p.prints = prints(s.keys, c)
+	window := c.KeyWindow
+	if window <= 0 {
+		window = queue.DefaultKeyWindow
+	}
+	p.until = nanos(now.Add(window))
+	return nil
+}
+
 func (b *book) enqueue(now time.Time, p *parcel) queue.Receipt {
-	if r, known := b.known(now, p); known {
+	if p.given {
+		if r, known := b.known(p); known {
+			return r
+		}
+	}
+	if r, taken := b.take(now, p); taken {
 		return r
 	}
 	if b.s.most > 0 && b.live >= b.s.most {
+		if len(p.prints) > 0 {
+			b.exec(b.q.free, p.prints[0].key, p.id)
+		}
 		return queue.Receipt{Admission: queue.Full}
 	}
 	g := b.gate(p.Endpoint, p.Gate)
@@ -65,39 +83,33 @@ func (b *book) enqueue(now time.Time, p *parcel) queue.Receipt {
 	seq := b.insert(b.q.insert, p.id, g.id, p.Method, p.Template, p.Tenant, p.Priority, p.CorrelationID, p.TraceParent,
 		p.Repeatable, nanos(p.NotBefore), nanos(p.Expires), nanos(now), len(p.Body), nanos(due))
 	b.exec(b.q.keep, seq, p.sealed)
-	if len(p.prints) > 0 {
-		window := p.KeyWindow
-		if window <= 0 {
-			window = queue.DefaultKeyWindow
-		}
-		d := &p.prints[0]
-		b.exec(b.q.take, d.Key, d.Body, d.By, p.id, nanos(now.Add(window)))
-	}
 	b.move(g, queue.Queued, "", 1)
 	g.idle = min(g.idle, nanos(due))
 	return queue.Receipt{Admission: queue.New, ID: p.id}
 }
 
-// known tells whether the call is here already, by its id or its key.
-func (b *book) known(now time.Time, p *parcel) (queue.Receipt, bool) {
-	var state queue.State
-	if p.given && b.row(b.q.known, []any{&state}, p.id) {
-		return queue.Receipt{Admission: queue.Duplicate, ID: p.id, State: state}, true
+// known tells whether a call of this id is here. If what the caller handed in
+// then is no longer kept, nothing is left to compare: it is a duplicate.
+func (b *book) known(p *parcel) (queue.Receipt, bool) {
+	k := row{Facts: queue.Facts{ID: p.id}}
+	if !b.row(b.q.known, []any{&k.State, &k.seq, &k.gate, &k.Method}, p.id) {
+		return queue.Receipt{}, false
 	}
-	for _, d := range p.prints {
-		var body []byte
-		var id string
-		if !b.row(b.q.taken, []any{&body, &id}, d.Key, nanos(now)) {
-			continue
-		}
-		r := queue.Receipt{Admission: queue.Duplicate, ID: id, State: queue.Done}
-		if !bytes.Equal(body, d.Body) {
-			r.Admission = queue.Conflict
-		}
-		b.row(b.q.known, []any{&r.State}, id)
-		return r, true
+	k.Endpoint = b.byID[k.gate].gateKey.endpoint
+	r := queue.Receipt{Admission: queue.Duplicate, ID: p.id, State: k.State}
+	if was := b.original(k.seq); was != nil && !b.s.keys.Same(&k.Facts, was, p.Call) {
+		r.Admission = queue.Conflict
 	}
-	return queue.Receipt{}, false
+	return r, true
+}
+
+// original reads what a call said when it was handed in. Nil: it is erased.
+func (b *book) original(seq int64) []byte {
+	var sealed []byte
+	if !b.row(b.q.revision, []any{&sealed}, seq) {
+		b.row(b.q.request, []any{&sealed}, seq)
+	}
+	return sealed
 }
 
 // gate returns the gate of a quota key and makes it if there is none.

@@ -86,7 +86,7 @@ func (b *book) release(r *row) {
 	if err != nil {
 		return // the key stays taken for its window
 	}
-	for _, d := range b.s.keys.Prints(&queue.Call{Facts: r.Facts, Request: said}) {
-		b.exec(b.q.free, d.Key, r.ID)
+	for _, d := range prints(b.s.keys, &queue.Call{Facts: r.Facts, Request: said}) {
+		b.exec(b.q.free, d.key, r.ID)
 	}
 }

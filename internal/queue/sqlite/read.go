@@ -40,7 +40,8 @@ func (s *Store) get(ctx context.Context, id string) (*row, error) {
 		return nil, wrap("read "+s.path, err)
 	}
 	r.trail = trail
-	return r, r.read()
+	r.read()
+	return r, nil
 }
 
 // Get implements queue.Reader.
@@ -71,12 +72,10 @@ func (s *Store) List(ctx context.Context, f queue.Filter) (queue.Page, error) {
 	var last int64
 	for rows.Next() {
 		r, err := shown(rows.Scan)
-		if err == nil {
-			err = r.read()
-		}
 		if err != nil {
 			return queue.Page{}, wrap("list calls of "+s.path, err)
 		}
+		r.read()
 		if len(page.Calls) == limit {
 			page.Next = strconv.FormatInt(last, 10)
 			break

@@ -91,35 +91,41 @@ func (b *book) records(table string, after int64) []record {
 // KeyUse implements queue.Vault.
 func (s *Store) KeyUse(ctx context.Context) (map[string]int, error) {
 	use := map[string]int{}
-	count := func(text string, id func(string, []byte) (string, error)) error {
-		rows, err := s.read.QueryContext(ctx, text)
-		if err != nil {
-			return wrap("read "+s.path, err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var word string
-			var head []byte
-			var n int
-			if err := rows.Scan(&word, &head, &n); err != nil {
-				return wrap("read "+s.path, err)
-			}
-			by, err := id(word, head)
-			if err != nil {
-				return err
-			}
-			use[by] += n
-		}
-		return wrap("read "+s.path, rows.Err())
-	}
 	for _, table := range sealedTables {
 		// The version and the id of the key are the first bytes.
-		err := count("SELECT '', substr(sealed, 1, 64) AS head, count(*) FROM "+table+" GROUP BY substr(sealed, 1, 9)",
-			func(_ string, head []byte) (string, error) { return queue.SealedBy(head) })
+		err := groups(ctx, s, "SELECT substr(sealed, 1, 64), count(*) FROM "+table+" GROUP BY substr(sealed, 1, 9)",
+			func(head []byte, n int) error {
+				by, err := queue.SealedBy(head)
+				use[by] += n
+				return err
+			})
 		if err != nil {
 			return nil, err
 		}
 	}
-	err := count("SELECT key, NULL, count(*) FROM taken GROUP BY key", func(word string, _ []byte) (string, error) { return word, nil })
+	err := groups(ctx, s, "SELECT key, count(*) FROM taken GROUP BY key", func(by int64, n int) error {
+		use[keyID(by)] += n
+		return nil
+	})
 	return use, err
+}
+
+// groups runs a query for groups and their sizes.
+func groups[T any](ctx context.Context, s *Store, text string, f func(T, int) error) error {
+	rows, err := s.read.QueryContext(ctx, text)
+	if err != nil {
+		return wrap("read "+s.path, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var of T
+		var n int
+		if err := rows.Scan(&of, &n); err != nil {
+			return wrap("read "+s.path, err)
+		}
+		if err := f(of, n); err != nil {
+			return err
+		}
+	}
+	return wrap("read "+s.path, rows.Err())
 }

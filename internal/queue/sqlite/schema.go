@@ -16,7 +16,10 @@ const applicationID = 0x68656564
 // What has been released is never changed; a change is a new entry.
 //
 // Times are nanoseconds since 1970, 0 for none. Bodies lie apart from calls,
-// so that claiming and settling rewrites small rows only.
+// so that claiming and settling rewrites small rows only. What most of a
+// transaction costs is the pages that it changes: each is written to the log
+// and later to the file. Idempotency keys fall on any page of their table, so
+// that their digests are numbers, and their rows small.
 var migrations = []string{`
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO meta VALUES ('epoch', 0);
@@ -67,13 +70,16 @@ CREATE TABLE calls (
 	kept_until INTEGER NOT NULL DEFAULT 0,
 	token INTEGER NOT NULL DEFAULT 0,
 	epoch INTEGER NOT NULL DEFAULT 0,
-	lease_until INTEGER NOT NULL DEFAULT 0
+	lease_until INTEGER NOT NULL DEFAULT 0,
+	begun INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX due ON calls (gate, priority, next_at) WHERE state = 0;
 CREATE INDEX leases ON calls (lease_until) WHERE state = 1;
 CREATE INDEX expiring ON calls (expires) WHERE state = 0 AND expires > 0;
 CREATE INDEX broken ON calls (state, seq) WHERE state > 2;
 CREATE INDEX kept ON calls (kept_until) WHERE state > 1;
+CREATE INDEX tenants ON calls (tenant, seq) WHERE tenant > '';
+CREATE INDEX correlations ON calls (correlation, seq) WHERE correlation > '';
 
 CREATE TABLE requests (seq INTEGER PRIMARY KEY, sealed BLOB NOT NULL);
 CREATE TABLE answers (seq INTEGER PRIMARY KEY, sealed BLOB NOT NULL);
@@ -85,12 +91,12 @@ CREATE TABLE revisions (
 );
 
 CREATE TABLE taken (
-	print BLOB PRIMARY KEY,
-	body BLOB NOT NULL,
-	key TEXT NOT NULL,
+	print INTEGER PRIMARY KEY,
+	body INTEGER NOT NULL,
+	key INTEGER NOT NULL,
 	id TEXT NOT NULL,
 	until INTEGER NOT NULL
-) WITHOUT ROWID;
+);
 CREATE INDEX taken_until ON taken (until);
 
 CREATE TABLE tallies (

@@ -20,12 +20,13 @@ func (s *Store) Settle(ctx context.Context, now time.Time, claims []queue.Settle
 		lost = nil
 		for i := range claims {
 			c := &claims[i]
-			r := b.load(c.ID)
-			if r == nil || r.State != queue.Running || r.token != c.Lease.Token || r.epoch != c.Lease.Epoch {
+			r := b.held(c.ID, c.Lease)
+			if r == nil {
 				lost = append(lost, c.ID)
 				continue
 			}
-			b.settle(now, r, &c.Outcome)
+			moved := *r // the transaction may fail
+			b.settle(now, &moved, &c.Outcome)
 		}
 		return nil
 	})
@@ -41,7 +42,7 @@ func (b *book) settle(now time.Time, r *row, o *queue.Outcome) {
 		b.closeGate(b.byID[r.gate], nanos(o.Until), o.Source)
 	}
 	if o.State == queue.Done {
-		b.exec(b.q.erase, r.seq)
+		b.erase = append(b.erase, r.seq)
 	}
 	if o.Answer != nil && o.State.Ended() {
 		sealed, err := b.s.keys.SealAnswer(&r.Facts, o.Answer)
@@ -61,6 +62,32 @@ func (b *book) closeGate(g *gate, until int64, source string) {
 	b.exec(b.q.closeGate, until, source, g.id)
 }
 
+// Begin implements queue.Beginner.
+func (s *Store) Begin(ctx context.Context, claims []queue.Claim) ([]string, error) {
+	var lost []string
+	err := s.do(ctx, func(b *book) error {
+		lost = nil
+		for i := range claims {
+			if r := b.held(claims[i].ID, claims[i].Lease); r != nil {
+				b.exec(b.q.begin, r.seq)
+			} else {
+				lost = append(lost, claims[i].ID)
+			}
+		}
+		return nil
+	})
+	return lost, err
+}
+
+// held returns the call that is out under a lease; nil: the lease was lost.
+func (b *book) held(id string, l queue.Lease) *row {
+	r := b.out[id]
+	if r == nil || r.token != l.Token || r.epoch != l.Epoch {
+		return nil
+	}
+	return r
+}
+
 // Renew implements queue.Feed.
 func (s *Store) Renew(ctx context.Context, until time.Time, claims []queue.Claim) ([]string, error) {
 	var lost []string
@@ -68,7 +95,9 @@ func (s *Store) Renew(ctx context.Context, until time.Time, claims []queue.Claim
 		lost = nil
 		for i := range claims {
 			c := &claims[i]
-			if b.exec(b.q.renew, nanos(until), c.ID, c.Lease.Token, c.Lease.Epoch) == 0 {
+			if r := b.held(c.ID, c.Lease); r != nil {
+				b.exec(b.q.renew, nanos(until), r.seq)
+			} else {
 				lost = append(lost, c.ID)
 			}
 		}

@@ -15,15 +15,17 @@ import (
 const columns = `c.seq, c.gate, c.id, c.method, c.template, c.tenant, c.priority, c.correlation, c.traceparent,
 	c.repeatable, c.not_before, c.expires, c.created, c.size, c.state, c.revision, c.next_at, c.reason, c.class,
 	c.status, c.attempts, c.waits, c.waited, c.wait_source, c.delay, c.first_at, c.last_at, c.note, c.ended,
-	c.kept_until, c.token, c.epoch, c.lease_until`
+	c.kept_until, c.token, c.epoch, c.begun`
 
 // row is a call as it lies in the file.
 type row struct {
 	queue.Facts
 	seq, gate    int64
 	token, epoch int64
-	leaseUntil   int64
+	begun        bool // it may have been sent under its lease
+	damaged      bool // not all of it could be read
 	trail, note  []byte
+	sealed       []byte
 	times        [8]int64
 }
 
@@ -33,11 +35,11 @@ func (r *row) fields() []any {
 	return []any{&r.seq, &r.gate, &f.ID, &f.Method, &f.Template, &f.Tenant, &f.Priority, &f.CorrelationID, &f.TraceParent,
 		&f.Repeatable, &r.times[0], &r.times[1], &r.times[2], &f.Size, &f.State, &f.Revision, &r.times[3], &f.Reason,
 		&f.Class, &f.Status, &f.Ladder.Attempts, &f.Ladder.Waits, &f.Ladder.Waited, &f.Ladder.WaitSource,
-		&f.Ladder.Delay, &r.times[4], &r.times[5], &r.note, &r.times[6], &r.times[7], &r.token, &r.epoch, &r.leaseUntil}
+		&f.Ladder.Delay, &r.times[4], &r.times[5], &r.note, &r.times[6], &r.times[7], &r.token, &r.epoch, &r.begun}
 }
 
-// read turns what was scanned into facts.
-func (r *row) read() error {
+// read turns what was scanned into facts. What cannot be read is left out.
+func (r *row) read() {
 	f := &r.Facts
 	for i, t := range []*time.Time{&f.NotBefore, &f.Expires, &f.Created, &f.NextAt, &f.Ladder.First, &f.Ladder.Last,
 		&f.Ended, &f.KeptUntil} {
@@ -45,16 +47,13 @@ func (r *row) read() error {
 	}
 	if len(r.note) > 0 {
 		f.Note = new(queue.Note)
-		if err := json.Unmarshal(r.note, f.Note); err != nil {
-			return fmt.Errorf("read the note of call %s: %w", f.ID, queue.ErrCorrupt)
+		if json.Unmarshal(r.note, f.Note) != nil {
+			f.Note, r.damaged = nil, true
 		}
 	}
-	if len(r.trail) > 0 {
-		if err := json.Unmarshal(r.trail, &f.Trail); err != nil {
-			return fmt.Errorf("read the attempts of call %s: %w", f.ID, queue.ErrCorrupt)
-		}
+	if len(r.trail) > 0 && json.Unmarshal(r.trail, &f.Trail) != nil {
+		f.Trail, r.damaged = nil, true
 	}
-	return nil
 }
 
 func instant(n int64) time.Time {
@@ -75,10 +74,11 @@ func nanos(t time.Time) int64 {
 type statements struct {
 	all []*sql.Stmt
 
-	insert, keep, take, taken, known          *sql.Stmt
+	insert, keep, known, state, revision      *sql.Stmt
+	take, taken, retake                       *sql.Stmt
 	newGate, setGate, serve, closeGate, tally *sql.Stmt
 	heads, upcoming, lost, bySeq, byID        *sql.Stmt
-	lease, renew, save                        *sql.Stmt
+	bare, lease, begin, renew, save           *sql.Stmt
 	request, erase, replace, answer, free     *sql.Stmt
 	revise, expired, ended, overdue, untake   *sql.Stmt
 	dropCall, dropAnswer, dropRevisions       *sql.Stmt
@@ -93,10 +93,12 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&q.insert, `INSERT INTO calls (id, gate, method, template, tenant, priority, correlation, traceparent, repeatable,
 			not_before, expires, created, size, state, revision, next_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,0,1,?)`},
 		{&q.keep, `INSERT INTO requests (seq, sealed) VALUES (?, ?)`},
-		{&q.take, `INSERT INTO taken (print, body, key, id, until) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT (print) DO UPDATE SET body = excluded.body, key = excluded.key, id = excluded.id, until = excluded.until`},
+		{&q.known, `SELECT state, seq, gate, method FROM calls WHERE id = ?`},
+		{&q.state, `SELECT state FROM calls WHERE id = ?`},
+		{&q.revision, `SELECT sealed FROM revisions WHERE seq = ? ORDER BY revision LIMIT 1`},
+		{&q.take, `INSERT OR IGNORE INTO taken (print, body, key, id, until) VALUES (?, ?, ?, ?, ?)`},
 		{&q.taken, `SELECT body, id FROM taken WHERE print = ? AND until > ?`},
-		{&q.known, `SELECT state FROM calls WHERE id = ?`},
+		{&q.retake, `UPDATE taken SET body = ?, key = ?, id = ?, until = ? WHERE print = ?`},
 		{&q.free, `DELETE FROM taken WHERE print = ? AND id = ?`},
 		{&q.newGate, `INSERT INTO gates (endpoint, key) VALUES (?, ?) RETURNING gate`},
 		{&q.setGate, `UPDATE gates SET closed = ?, source = coalesce(?, source), paused = ?, most = ? WHERE gate = ?`},
@@ -109,15 +111,19 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&q.upcoming, `SELECT min(t) FROM (` + perPriority(`SELECT * FROM (SELECT next_at AS t FROM calls INDEXED BY due
 			WHERE state = 0 AND gate = ?1 AND priority = %d AND next_at > ?2 ORDER BY next_at LIMIT 1)`) + `)`},
 		{&q.lost, `SELECT seq FROM calls INDEXED BY leases WHERE state = 1 AND lease_until <= ? LIMIT ?`},
-		{&q.bySeq, `SELECT ` + columns + `, c.trail, r.sealed FROM calls c LEFT JOIN requests r USING (seq) WHERE c.seq = ?`},
+		{&q.bySeq, `SELECT ` + columns + `, c.trail, r.sealed FROM json_each(?) j JOIN calls c ON c.seq = j.value
+			LEFT JOIN requests r ON r.seq = c.seq`},
 		{&q.byID, `SELECT ` + columns + `, c.trail FROM calls c WHERE c.id = ?`},
-		{&q.lease, `UPDATE calls SET state = 1, token = ?, epoch = ?, lease_until = ? WHERE seq = ?`},
-		{&q.renew, `UPDATE calls SET lease_until = ? WHERE id = ? AND state = 1 AND token = ? AND epoch = ?`},
+		{&q.bare, `SELECT seq, gate, id, method, template, state FROM calls WHERE seq = ?`},
+		{&q.lease, `UPDATE calls SET state = 1, token = ?, epoch = ?, lease_until = ?, begun = ?
+			WHERE seq IN (SELECT value FROM json_each(?))`},
+		{&q.renew, `UPDATE calls SET lease_until = ? WHERE seq = ?`},
+		{&q.begin, `UPDATE calls SET begun = 1 WHERE seq = ?`},
 		{&q.save, `UPDATE calls SET state = ?, revision = ?, next_at = ?, expires = ?, reason = ?, class = ?, status = ?,
 			attempts = ?, waits = ?, waited = ?, wait_source = ?, delay = ?, first_at = ?, last_at = ?, trail = ?, note = ?,
 			ended = ?, kept_until = ?, token = 0, lease_until = 0 WHERE seq = ?`},
 		{&q.request, `SELECT sealed FROM requests WHERE seq = ?`},
-		{&q.erase, `DELETE FROM requests WHERE seq = ?`},
+		{&q.erase, `DELETE FROM requests WHERE seq IN (SELECT value FROM json_each(?))`},
 		{&q.replace, `UPDATE requests SET sealed = ? WHERE seq = ?`},
 		{&q.answer, `INSERT INTO answers (seq, sealed) VALUES (?, ?) ON CONFLICT (seq) DO UPDATE SET sealed = excluded.sealed`},
 		{&q.revise, `INSERT INTO revisions (seq, revision, sealed) VALUES (?, ?, ?)`},
@@ -158,19 +164,21 @@ func perPriority(format string) string {
 // load reads one call; nil: there is none.
 func (b *book) load(id string) *row {
 	r := &row{}
-	if !b.row(b.q.byID, append(r.fields(), &r.trail), id) {
+	if !b.row(b.q.byID, append(r.fields(), &r.trail), id) || !b.facts(r) {
 		return nil
 	}
-	return b.facts(r)
+	return r
 }
 
-func (b *book) facts(r *row) *row {
-	if err := r.read(); err != nil {
-		b.fail(err)
-		return nil
+// facts turns what was scanned into facts. A call of a gate that is not there
+// is damaged beyond use, and as good as gone.
+func (b *book) facts(r *row) bool {
+	r.read()
+	g := b.byID[r.gate]
+	if g != nil {
+		r.Endpoint, r.Gate = g.gateKey.endpoint, g.gateKey.key
 	}
-	r.Endpoint, r.Gate = b.byID[r.gate].gateKey.endpoint, b.byID[r.gate].gateKey.key
-	return r
+	return g != nil
 }
 
 // save writes the facts of a call that is no longer leased and counts it anew.
@@ -190,6 +198,10 @@ func (b *book) save(r *row, was queue.State, reason string) {
 	b.exec(b.q.save, f.State, f.Revision, nanos(f.NextAt), nanos(f.Expires), f.Reason, f.Class, f.Status,
 		l.Attempts, l.Waits, int64(l.Waited), l.WaitSource, int64(l.Delay), nanos(l.First), nanos(l.Last), trail, note,
 		nanos(f.Ended), nanos(f.KeptUntil), r.seq)
+	if held := b.out[r.ID]; held != nil {
+		delete(b.out, r.ID)
+		b.undo = append(b.undo, func() { b.out[r.ID] = held })
+	}
 	g := b.byID[r.gate]
 	b.move(g, was, reason, -1)
 	b.move(g, f.State, f.Reason, 1)

@@ -56,7 +56,10 @@ type Store struct {
 	writer sync.WaitGroup
 }
 
-var _ queue.Store = (*Store)(nil)
+var (
+	_ queue.Store    = (*Store)(nil)
+	_ queue.Beginner = (*Store)(nil)
+)
 
 // Open opens the file, or makes it, and owns it until Close.
 func Open(ctx context.Context, o Options) (*Store, error) {

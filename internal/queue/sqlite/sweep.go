@@ -12,16 +12,13 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (queue.Swep
 	var swept queue.Swept
 	err := s.do(ctx, func(b *book) error {
 		at := nanos(now)
-		expired, ended, keys := b.seqs(b.q.expired, at, limit), b.seqs(b.q.ended, at, limit), b.prints(at, limit)
-		for _, seq := range expired {
-			if r, _ := b.open(seq); r != nil {
-				b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonExpired})
-			}
+		expired, ended := b.open(b.seqs(b.q.expired, at, limit)), b.open(b.seqs(b.q.ended, at, limit))
+		keys := b.seqs(b.q.overdue, at, limit)
+		for _, r := range expired {
+			b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonExpired})
 		}
-		for _, seq := range ended {
-			if r, _ := b.open(seq); r != nil {
-				b.drop(r)
-			}
+		for _, r := range ended {
+			b.drop(r)
 		}
 		for _, k := range keys {
 			b.exec(b.q.untake, k)
@@ -37,21 +34,10 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (queue.Swep
 	return swept, nil
 }
 
-func (b *book) prints(at int64, limit int) [][]byte {
-	var all [][]byte
-	b.rows(b.q.overdue, func(scan func(...any) error) error {
-		var k []byte
-		err := scan(&k)
-		all = append(all, k)
-		return err
-	}, at, limit)
-	return all
-}
-
 // drop erases a call and all that belongs to it but its idempotency key.
 func (b *book) drop(r *row) {
 	b.exec(b.q.dropCall, r.seq)
-	b.exec(b.q.erase, r.seq)
+	b.erase = append(b.erase, r.seq)
 	b.exec(b.q.dropAnswer, r.seq)
 	b.exec(b.q.dropRevisions, r.seq)
 	b.move(b.byID[r.gate], r.State, r.Reason, -1)
