@@ -19,6 +19,7 @@ import (
 	"github.com/heedproject/heed/internal/gateway"
 	"github.com/heedproject/heed/internal/observe"
 	"github.com/heedproject/heed/internal/queue"
+	"github.com/heedproject/heed/internal/queue/postgres"
 	"github.com/heedproject/heed/internal/queue/sqlite"
 	"github.com/heedproject/heed/mask"
 )
@@ -116,6 +117,9 @@ func workerName() string {
 
 // openStore opens where calls are kept.
 func (a *App) openStore(q *config.Queue) (queue.Store, error) {
+	if q.Store == config.QueuePostgres {
+		return a.openPostgres(q)
+	}
 	path, err := a.queuePath(q)
 	if err != nil {
 		return nil, err
@@ -129,6 +133,21 @@ func (a *App) openStore(q *config.Queue) (queue.Store, error) {
 	}
 	return sqlite.Open(context.Background(), sqlite.Options{
 		Path: path, Keys: keys, Keep: queue.Keep{Answers: q.ResultTTL, Broken: q.DeadTTL}, Most: q.Max.Calls,
+	})
+}
+
+// openPostgres opens the store that several gateways share.
+func (a *App) openPostgres(q *config.Queue) (queue.Store, error) {
+	address, err := a.maker().secret("queue.dsn", q.DSN)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := a.queueKeys(q, "")
+	if err != nil {
+		return nil, err
+	}
+	return postgres.Open(context.Background(), postgres.Options{
+		Address: postgres.Address(address), Keys: keys, Keep: queue.Keep{Answers: q.ResultTTL, Broken: q.DeadTTL}, Most: q.Max.Calls,
 	})
 }
 
@@ -301,7 +320,9 @@ func (k *keeper) sweep() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	var warned time.Time
+	late := map[string]bool{}
 	for {
+		k.look(time.Now(), late)
 		if now := time.Now(); now.Sub(warned) >= warnEvery {
 			warned = now
 			k.warn(now)
@@ -318,6 +339,30 @@ func (k *keeper) sweep() {
 		case <-k.quit:
 			return
 		}
+	}
+}
+
+// lateAfter is for how long a call may be due, with its gate open, before
+// somebody is told: there are not enough workers, or the endpoint bears less
+// than is asked of it.
+const lateAfter = 10 * time.Minute
+
+// look says which gates fall behind, once until they have caught up.
+func (k *keeper) look(now time.Time, late map[string]bool) {
+	gates, err := k.store.Gates(context.Background())
+	if err != nil {
+		k.failed(err)
+		return
+	}
+	for _, g := range gates {
+		name := g.Endpoint + " " + g.Key
+		behind := !g.Paused && !g.Closed.After(now) && !g.Due.IsZero() && now.Sub(g.Due) > lateAfter
+		if behind && !late[name] {
+			k.log.Warn("the queue falls behind", slog.String("kind", "alert"), slog.String("alert", "queue_late"),
+				slog.String("endpoint", g.Endpoint), slog.Int("queued", g.Queued), slog.Duration("late", now.Sub(g.Due)),
+				slog.String("advice", "more is handed over than the endpoint bears: lower what is handed over, or raise limits or queue.workers if the provider allows more"))
+		}
+		late[name] = behind
 	}
 }
 

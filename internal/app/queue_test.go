@@ -14,6 +14,8 @@ import (
 
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/internal/config"
+	"github.com/heedproject/heed/internal/gateway"
+	"github.com/heedproject/heed/internal/queue"
 	"github.com/heedproject/heed/policy"
 )
 
@@ -341,4 +343,45 @@ func files(t *testing.T, path string) string {
 		}
 	}
 	return all.String()
+}
+
+func TestAQueueThatFallsBehindIsToldOnce(t *testing.T) {
+	cfg := settings(api(t, "api", func(http.ResponseWriter, *http.Request) {}))
+	queued(t, cfg)
+	var log journal
+	a, err := New(cfg, Options{Out: &log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, now := a.queue, time.Now()
+	if _, err := k.store.Enqueue(t.Context(), now, []queue.Call{{Facts: queue.Facts{Endpoint: "api", Gate: gateway.MainGate, Method: "GET"}}}); err != nil {
+		t.Fatal(err)
+	}
+	late := map[string]bool{}
+	k.look(now.Add(lateAfter), late)
+	k.look(now.Add(lateAfter+time.Second), late)
+	k.look(now.Add(lateAfter+2*time.Second), late)
+	if err := a.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(log.String(), `"alert":"queue_late"`); n != 1 {
+		t.Errorf("told %d times, want once:\n%s", n, log.String())
+	}
+}
+
+func TestWhatBrokeIsToldBeforeItIsErased(t *testing.T) {
+	cfg := settings(api(t, "api", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(422) }))
+	queued(t, cfg)
+	var log journal
+	a := start(t, cfg, Options{Out: &log})
+	if state := ended(t, a, async(t, a, "POST", "/api/x", "b")); state != "dead" {
+		t.Fatalf("it ended as %s", state)
+	}
+	a.queue.warn(time.Now()) // it is kept for an hour, and told a day before
+	if err := a.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), `"alert":"queue_erases"`) {
+		t.Errorf("nobody is told:\n%s", log.String())
+	}
 }
