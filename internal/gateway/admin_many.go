@@ -425,7 +425,7 @@ type shownGate struct {
 	Limit    int       `json:"limit,omitempty"`
 	Queued   int       `json:"queued"`
 	Running  int       `json:"running"`
-	Due      time.Time `json:"due_since,omitzero"`
+	Due      time.Time `json:"due,omitzero"` // of its longest-due call; to come: it waits
 }
 
 func shownGateOf(g *queue.Gate, now time.Time) shownGate {
@@ -453,7 +453,7 @@ func (d *desk) queue() error {
 		}
 	}
 	for _, g := range gates {
-		if out.Gates = append(out.Gates, shownGateOf(&g, now)); !g.Due.IsZero() && (out.Oldest.IsZero() || g.Due.Before(out.Oldest)) {
+		if out.Gates = append(out.Gates, shownGateOf(&g, now)); !g.Due.IsZero() && !g.Due.After(now) && (out.Oldest.IsZero() || g.Due.Before(out.Oldest)) {
 			out.Oldest = utc(g.Due)
 		}
 	}
