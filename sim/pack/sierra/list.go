@@ -2,6 +2,7 @@ package sierra
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +51,7 @@ func listOf[T headed](open func(*sim.Exchange) stock.Stock[T], whole func(T) any
 		var found []any
 		skip := w.offset
 		all := open(x)
-		for _, id := range w.among(all.IDs()) {
+		for id := range w.among(all.IDs()) {
 			v, ok := all.Get(id)
 			if !ok || !w.takes(v) {
 				continue
@@ -122,20 +123,23 @@ func list(text string) []string {
 	return strings.Split(text, ",")
 }
 
-// among returns the ids to look at, ascending. Of a list of ids only as many
-// as the page has are looked at: the rest is left out without a word.
-func (w *wish) among(all func(func(string) bool)) []string {
-	ids := slices.Clone(w.ids[:min(len(w.ids), w.limit)])
-	if w.ids == nil {
-		ids = slices.Collect(all)
+// among yields the ids to look at, ascending, as all does already. Of a list
+// of ids only as many as the page has are looked at: the rest is left out
+// without a word.
+func (w *wish) among(all iter.Seq[string]) iter.Seq[string] {
+	if w.ids != nil {
+		ids := slices.Clone(w.ids[:min(len(w.ids), w.limit)])
+		slices.SortFunc(ids, order)
+		all = slices.Values(ids)
 	}
-	slices.SortFunc(ids, order)
-	if w.from == "" && w.to == "" {
-		return ids
+	return func(yield func(string) bool) {
+		for id := range all {
+			inside := (w.from == "" || order(id, w.from) >= 0) && (w.to == "" || order(id, w.to) <= 0)
+			if inside && !yield(id) {
+				return
+			}
+		}
 	}
-	return slices.DeleteFunc(ids, func(id string) bool {
-		return w.from != "" && order(id, w.from) < 0 || w.to != "" && order(id, w.to) > 0
-	})
 }
 
 // order compares ids as numbers.

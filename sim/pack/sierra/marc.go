@@ -31,7 +31,7 @@ func export(x *sim.Exchange) sim.Answer {
 	var file bytes.Buffer
 	all := bibs(x)
 	skip := w.offset
-	for _, id := range w.among(all.IDs()) {
+	for id := range w.among(all.IDs()) {
 		b, ok := all.Get(id)
 		if !ok || !w.takes(b) {
 			continue

@@ -170,7 +170,20 @@ func (w *wanted) takes(f feature) bool {
 
 // find returns the page and how many there are in truth.
 func (w *wanted) find(x *sim.Exchange) (page []feature, matched int) {
-	for _, f := range w.kind.open(x).All() {
+	all, most := w.kind.open(x), w.count
+	if w.kind.habit == capped {
+		most = min(most, capLimit)
+	}
+	if w.ids == nil && w.box == nil && !w.sorted { // nothing but the page need be looked at
+		for id := range all.IDs() {
+			if matched++; matched > w.start && len(page) < most {
+				f, _ := all.Get(id)
+				page = append(page, f)
+			}
+		}
+		return page, matched
+	}
+	for _, f := range all.All() {
 		if w.takes(f) {
 			page = append(page, f)
 		}
@@ -184,10 +197,6 @@ func (w *wanted) find(x *sim.Exchange) (page []feature, matched int) {
 		})
 	}
 	matched = len(page)
-	most := w.count
-	if w.kind.habit == capped {
-		most = min(most, capLimit)
-	}
 	page = page[min(w.start, matched):]
 	return page[:min(most, len(page))], matched
 }
