@@ -20,6 +20,8 @@ type commands struct {
 	Sim      simCmd      `cmd:"" help:"Serve simulated providers that throttle, fail and lie as told."`
 	Init     initCmd     `cmd:"" help:"Write a commented heed.yaml. Asks nothing."`
 	Waiting  waitingCmd  `cmd:"" help:"Show what the calls in a running gateway wait for."`
+	Calls    callsCmd    `cmd:"" help:"Look at queued calls, repair them, send them again, erase them, move them."`
+	Recover  recoverCmd  `cmd:"" help:"Bring a throttled endpoint back to normal, slowly."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }
 

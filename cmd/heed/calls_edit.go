@@ -1,0 +1,172 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/heedproject/heed/internal/queue"
+)
+
+type callsEditCmd struct {
+	deskFlags
+	ID             string   `arg:"" help:"The call."`
+	Path           *string  `placeholder:"PATH" help:"Path and query below the URL of the endpoint."`
+	Header         []string `short:"H" sep:"none" placeholder:"'NAME: VALUE'" help:"Set a header; 'NAME:' removes it. Repeatable."`
+	Body           *string  `placeholder:"FILE" help:"The body; - reads stdin."`
+	IdempotencyKey *string  `placeholder:"KEY" help:"The idempotency key; an empty one removes it."`
+	Callback       *string  `placeholder:"URL" help:"Where the end is told; an empty one removes it."`
+	Replay         bool     `help:"Then send it again."`
+	DryRun         bool     `help:"Only say what would be changed."`
+}
+
+// Help is what heed calls edit --help says beside the flags.
+func (callsEditCmd) Help() string {
+	return `A running or done call cannot be edited. What it said before is kept as a revision (heed calls show ID --reveal WHY). Changing one header needs a look at the others, which the audit log is told of.
+
+Examples:
+
+    heed calls edit 06f3… --body corrected.json --replay
+    heed calls edit 06f3… -H 'Content-Type: application/json' -H 'X-Old:'
+    heed calls edit 06f3… --path '/v1/charges?expand=customer' --dry-run`
+}
+
+// callChange is what of a call is edited; nil stays as it is.
+type callChange struct {
+	Path     *string      `json:"path,omitempty"`
+	Header   *http.Header `json:"headers,omitempty"`
+	Body     *[]byte      `json:"body,omitempty"`
+	Key      *string      `json:"idempotency_key,omitempty"`
+	Callback *string      `json:"callback,omitempty"`
+}
+
+// check tells what is wrong with the flags.
+func (c *callsEditCmd) check() error {
+	if c.Path == nil && c.Body == nil && c.IdempotencyKey == nil && c.Callback == nil && len(c.Header) == 0 {
+		return usage(errors.New("nothing to change: give --path, -H, --body, --idempotency-key or --callback"))
+	}
+	if c.Path != nil && !strings.HasPrefix(*c.Path, "/") {
+		return usage(fmt.Errorf("--path %.40q does not begin with /: give the path below the URL of the endpoint", *c.Path))
+	}
+	for _, h := range c.Header {
+		if name, _, ok := strings.Cut(h, ":"); !ok || strings.TrimSpace(name) == "" {
+			return usage(fmt.Errorf("-H %.40q: write 'Name: value', or 'Name:' to remove it", h))
+		}
+	}
+	return nil
+}
+
+// Run edits the call.
+func (c *callsEditCmd) Run(sh *shell) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	change := callChange{Path: c.Path, Key: c.IdempotencyKey, Callback: c.Callback}
+	if c.Body != nil {
+		body, err := sh.readAll(*c.Body)
+		if err != nil {
+			return usage(fmt.Errorf("--body: %w", err))
+		}
+		change.Body = &body
+	}
+	d, err := c.open(sh)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if c.DryRun {
+		return c.preview(sh, d, &change)
+	}
+	if len(c.Header) > 0 {
+		if change.Header, err = c.headers(sh, d); err != nil {
+			return err
+		}
+	}
+	var call shownCall
+	if err := d.order(sh.ctx, http.MethodPatch, callAt(c.ID), change, &call); err != nil {
+		return err
+	}
+	sh.say("heed: %s is at revision %d", call.ID, call.Revision)
+	if !c.Replay {
+		sh.say("heed: send it with heed calls replay %s", call.ID)
+		return nil
+	}
+	if err := d.order(sh.ctx, http.MethodPost, callAt(c.ID)+"/replay", nil, nil); err != nil {
+		return err
+	}
+	sh.say("heed: %s is sent again", call.ID)
+	return nil
+}
+
+// readAll reads a file, or stdin for a -.
+func (sh *shell) readAll(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(sh.in)
+	}
+	return os.ReadFile(name)
+}
+
+// headers are those of the call, as they will be.
+func (c *callsEditCmd) headers(sh *shell, d *desk) (*http.Header, error) {
+	var is struct {
+		Envelope *queue.Envelope `json:"envelope"`
+	}
+	why := map[string]string{"why": "heed calls edit -H"}
+	if err := d.order(sh.ctx, http.MethodPost, callAt(c.ID)+"/reveal", why, &is); err != nil {
+		return nil, err
+	}
+	if is.Envelope == nil {
+		return nil, &exitError{exitPermanent, fmt.Errorf("what %s said is erased; it cannot be edited", c.ID)}
+	}
+	h := http.Header{}
+	for name, values := range is.Envelope.Header {
+		h[http.CanonicalHeaderKey(name)] = values
+	}
+	for _, line := range c.Header {
+		name, value, _ := strings.Cut(line, ":")
+		if name, value = strings.TrimSpace(name), strings.TrimSpace(value); value == "" {
+			h.Del(name)
+		} else {
+			h.Set(name, value)
+		}
+	}
+	return &h, nil
+}
+
+// preview tells what would be changed. Values are not repeated: they may be
+// secret, and whoever gave them knows them.
+func (c *callsEditCmd) preview(sh *shell, d *desk, change *callChange) error {
+	var call shownCall
+	if err := d.order(sh.ctx, http.MethodGet, callAt(c.ID), nil, &call); err != nil {
+		return err
+	}
+	if s := call.state(); s == queue.Running || s == queue.Done {
+		return &exitError{exitPermanent, fmt.Errorf("%s is %s and cannot be edited", call.ID, call.State)}
+	}
+	var parts []string
+	if change.Path != nil {
+		parts = append(parts, "the path")
+	}
+	for _, line := range c.Header {
+		name, _, _ := strings.Cut(line, ":")
+		parts = append(parts, "the header "+http.CanonicalHeaderKey(strings.TrimSpace(name)))
+	}
+	if change.Body != nil {
+		before := 0
+		if call.Request != nil {
+			before = call.Request.Size
+		}
+		parts = append(parts, fmt.Sprintf("the body (from %d to %d bytes)", before, len(*change.Body)))
+	}
+	if change.Key != nil {
+		parts = append(parts, "the idempotency key")
+	}
+	if change.Callback != nil {
+		parts = append(parts, "the callback")
+	}
+	_, err := fmt.Fprintf(sh.out, "%s (%s, revision %d) would be changed in %s\n", call.ID, call.why(), call.Revision, strings.Join(parts, ", "))
+	return err
+}
