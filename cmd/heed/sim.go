@@ -1,17 +1,11 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
-	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/heedproject/heed/sim"
 	"github.com/heedproject/heed/sim/pack"
@@ -22,6 +16,8 @@ type simCmd struct {
 	Serve  simServeCmd  `cmd:"" default:"withargs" help:"Serve simulated providers. This is what heed sim does."`
 	Packs  simPacksCmd  `cmd:"" help:"List the providers and what they can do."`
 	Check  simCheckCmd  `cmd:"" help:"Check scenario files and say what they make."`
+	Record simRecordCmd `cmd:"" help:"Record what a real provider does, without its values."`
+	Drift  simDriftCmd  `cmd:"" help:"Compare a recording with a simulated provider."`
 	Schema simSchemaCmd `cmd:"" help:"Print the JSON Schema of scenario files."`
 }
 
@@ -56,28 +52,9 @@ func (c *simServeCmd) Run(sh *shell) error {
 		return usage(err)
 	}
 	defer api.Close()
-	l, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return fmt.Errorf("sim: %w; choose another address with --listen", err)
-	}
-	srv := &http.Server{Handler: api, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
-	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(l) }()
-	sh.say("heed: simulating %s at http://%s; what came is told at http://%[2]s/_sim/journal", names(world.Packs), l.Addr())
-	select {
-	case err := <-ended:
-		return err
-	case <-sh.ctx.Done():
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(sh.ctx), time.Second)
-	defer cancel()
-	if srv.Shutdown(ctx) != nil { // somebody hangs as told
-		_ = srv.Close()
-	}
-	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return sh.serve(c.Listen, api, func(addr net.Addr) {
+		sh.say("heed: simulating %s at http://%s; what came is told at http://%[2]s/_sim/journal", names(world.Packs), addr)
+	})
 }
 
 // world is the scenario, if there is one, with the flags over it.
