@@ -24,6 +24,13 @@ type Field struct {
 	// Args are texts, int64, float64, bool, nil, lists and objects of these.
 	Args   map[string]any
 	Fields []Field // of the thing; none: it is plain
+	At     Place
+}
+
+// Place is where something stands in a document, counted from 1.
+type Place struct {
+	Line   int `json:"line"`
+	Column int `json:"column"`
 }
 
 // Object is something with fields.
@@ -36,6 +43,7 @@ type Resolver func(Field) any
 type Missing struct {
 	Type, Field string
 	Path        []string
+	At          Place
 }
 
 // Error implements error.
@@ -81,7 +89,7 @@ func pick(kind string, o Object, fields []Field, path []string) (map[string]any,
 			picked[f.Alias] = kind
 			continue
 		case !ok:
-			return nil, &Missing{kind, f.Name, at}
+			return nil, &Missing{kind, f.Name, at, f.At}
 		}
 		if r, ok := v.(Resolver); ok {
 			v = r(f)
@@ -115,7 +123,7 @@ func narrow(f Field, v any, at []string) (any, error) {
 		return all, nil
 	}
 	if len(f.Fields) > 0 && v != nil {
-		return nil, &Missing{f.Name, f.Fields[0].Name, at}
+		return nil, &Missing{f.Name, f.Fields[0].Name, at, f.Fields[0].At}
 	}
 	return v, nil
 }

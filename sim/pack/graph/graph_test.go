@@ -30,7 +30,8 @@ mutation Make($n: Int = 3, $tags: [String!]!) { made: thing(first: $n, tags: $ta
 			"first": int64(3), "tags": []any{"x"}, "note": `a"b`,
 			"in": map[string]any{"deep": []any{1.5, true, nil, "ASC"}},
 		},
-		Fields: []graph.Field{{Name: "id", Alias: "id"}},
+		Fields: []graph.Field{{Name: "id", Alias: "id", At: graph.Place{Line: 2, Column: 137}}},
+		At:     graph.Place{Line: 2, Column: 49},
 	}}}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Error(diff)
@@ -108,7 +109,7 @@ func TestWhatIsAskedForIsPickedUnderItsAlias(t *testing.T) {
 func TestAFieldThatDoesNotExistIsToldWithItsPath(t *testing.T) {
 	_, err := graph.Pick("Shop", shop, parse(t, `{ all: items { nodes { price } } }`, nil).Fields)
 	m, ok := errors.AsType[*graph.Missing](err)
-	if !ok || m.Field != "price" || strings.Join(m.Path, ".") != "all.nodes.price" {
+	if !ok || m.Field != "price" || strings.Join(m.Path, ".") != "all.nodes.price" || m.At != (graph.Place{Line: 1, Column: 24}) {
 		t.Errorf("got %v", err)
 	}
 }

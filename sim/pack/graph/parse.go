@@ -10,11 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-const maxDepth = 40 // of selections, lists and objects
+const (
+	maxDepth = 40       // of selections, lists and objects
+	maxText  = 64 << 10 // bytes of a document
+)
 
 // Parse reads a document. The operation called name is taken, or the only one.
 // Variables stand in for what the document leaves open.
 func Parse(text, name string, variables map[string]any) (Document, error) {
+	if len(text) > maxText {
+		return Document{}, fmt.Errorf("the document is longer than %d bytes", maxText)
+	}
 	p := parser{text: text, variables: variables, fragments: map[string][]selection{}}
 	var operations []parsed
 	for p.skip(); p.at < len(p.text); p.skip() {
@@ -59,9 +65,14 @@ type parser struct {
 }
 
 func (p *parser) errorf(format string, args ...any) error {
-	line := 1 + strings.Count(p.text[:p.at], "\n")
-	column := 1 + utf8.RuneCountInString(p.text[strings.LastIndexByte(p.text[:p.at], '\n')+1:p.at])
-	return fmt.Errorf("syntax error at [%d, %d]: %s", line, column, fmt.Sprintf(format, args...))
+	at := p.place()
+	return fmt.Errorf("syntax error at [%d, %d]: %s", at.Line, at.Column, fmt.Sprintf(format, args...))
+}
+
+// place is where the parser is.
+func (p *parser) place() Place {
+	before := p.text[:p.at]
+	return Place{1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])}
 }
 
 // skip passes over what means nothing.
@@ -209,8 +220,9 @@ func (p *parser) selection(depth int) (s selection, err error) {
 
 // field reads alias, name and arguments.
 func (p *parser) field() (f Field, err error) {
-	f.Name = p.word()
-	if f.Name == "" {
+	p.skip()
+	f.At = p.place()
+	if f.Name = p.word(); f.Name == "" {
 		return f, p.errorf("a field is expected")
 	}
 	if f.Alias = f.Name; p.take(":") {

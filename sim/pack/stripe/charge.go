@@ -17,6 +17,8 @@ type charge struct {
 	Currency       string            `json:"currency"`
 	Customer       *string           `json:"customer"`
 	Description    *string           `json:"description"`
+	FailureCode    *string           `json:"failure_code"`
+	FailureMessage *string           `json:"failure_message"`
 	Livemode       bool              `json:"livemode"`
 	Metadata       map[string]string `json:"metadata"`
 	Paid           bool              `json:"paid"`
@@ -43,7 +45,7 @@ func createCharge(x *sim.Exchange) sim.Answer {
 		Customer: optional(payer), Description: optional(form.Get("description")), Metadata: metadata(form, nil),
 	}
 	if source == "tok_chargeDeclined" {
-		c.Status = "failed"
+		c.Status, c.FailureCode, c.FailureMessage = "failed", optional("card_declined"), optional("Your card was declined.")
 		sim.Rows[charge](x, "charges").Put(c.ID, c)
 		emit(x, "charge.failed", c)
 		return declined(x, c.ID)
