@@ -22,8 +22,8 @@ type Admission uint8
 // The outcomes.
 const (
 	New       Admission = iota // it is on disk
-	Duplicate                  // the same ID, or the same key with the same body, is known
-	Conflict                   // the same key with another body is known; nothing was stored
+	Duplicate                  // the same ID, or the same key, is known with the same method, path and body
+	Conflict                   // it is known with another; nothing was stored
 	Full                       // the queue holds as many calls as it may; nothing was stored
 )
 
@@ -226,7 +226,10 @@ type Opener interface {
 // Operator changes single calls.
 type Operator interface {
 	// Edit replaces what a call says; the original is kept as a revision. The
-	// call must not be running or done.
+	// call must not be running or done. Its ID and the key it was enqueued
+	// with go on standing for what was handed in then, so that a caller who
+	// repeats that is told of this call. A new key is taken for
+	// DefaultKeyWindow; ErrState: it is another call's.
 	Edit(ctx context.Context, now time.Time, id string, r Request) error
 	// Replay queues a call again that is broken or cancelled, with a new ladder.
 	Replay(ctx context.Context, now time.Time, again Replay) error

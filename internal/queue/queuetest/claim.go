@@ -122,7 +122,55 @@ var claimFacts = []fact{
 	}},
 }
 
+// beginFacts hold for a store that is a Beginner.
+var beginFacts = []fact{
+	{"AClaimedWriteThatWasNotBegunIsQueuedAgain", func(r *rig) {
+		r.beginner()
+		r.enqueue(write("a"))
+		ask := queue.Ask{Max: 10, Share: 8, Lease: lease, Begins: true}
+		r.same("claims", ids(r.ask(ask).Claims), []string{"a"})
+		r.pass(lease)
+		r.same("again", ids(r.ask(ask).Claims), []string{"a"})
+		r.same("no attempt was made", r.get("a").Ladder, queue.Ladder{})
+	}},
+	{"ABegunWriteIsUnknownWhenItsLeaseIsLost", func(r *rig) {
+		b := r.beginner()
+		r.enqueue(write("a"))
+		ask := queue.Ask{Max: 10, Share: 8, Lease: lease, Begins: true}
+		lost, err := b.Begin(r.Context(), r.ask(ask).Claims)
+		r.ok(err)
+		r.same("lost", len(lost), 0)
+		r.pass(lease)
+		r.same("again", ids(r.ask(ask).Claims), []string{})
+		r.state("a", queue.Unknown)
+	}},
+	{"WhatWasTakenBackIsNotBegun", func(r *rig) {
+		b := r.beginner()
+		r.enqueue(write("a"))
+		ask := queue.Ask{Max: 10, Share: 8, Lease: lease, Begins: true}
+		first := r.ask(ask).Claims
+		r.pass(lease)
+		second := r.ask(ask).Claims
+		lost, err := b.Begin(r.Context(), first)
+		r.ok(err)
+		r.same("lost", lost, []string{"a"})
+		lost, err = b.Begin(r.Context(), second)
+		r.ok(err)
+		r.same("lost by the second", len(lost), 0)
+	}},
+}
+
+func (r *rig) beginner() queue.Beginner {
+	r.Helper()
+	b, ok := r.s.(queue.Beginner)
+	if !ok {
+		r.Skip("this store counts every claimed call as begun")
+	}
+	return b
+}
+
 var fairFacts = []fact{
+	{"AHotGateHoldsNoOtherUp", testFair},
 	{"AGateHasItsShareOfTheSlots", func(r *rig) {
 		r.enqueue(many(20, "a", nil)...)
 		r.same("first", len(r.claim(64)), 8)

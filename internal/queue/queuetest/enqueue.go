@@ -32,6 +32,14 @@ var enqueueFacts = []fact{
 		r.same("receipts", got, []queue.Receipt{{Admission: queue.Duplicate, ID: "a", State: queue.Queued}})
 		r.same("calls", r.list(queue.Filter{}), []string{"a"})
 	}},
+	{"TheSameIDWithAnotherBodyIsAConflict", func(r *rig) {
+		r.enqueue(write("a"))
+		other := write("a")
+		other.Body = []byte("another")
+		got := r.enqueue(other)
+		r.same("receipts", got, []queue.Receipt{{Admission: queue.Conflict, ID: "a", State: queue.Queued}})
+		r.same("what is kept", reveal(r, "a"), raw(write("a").Request))
+	}},
 	{"TheSameKeyAndBodyIsADuplicateOfTheFirst", func(r *rig) {
 		r.enqueue(keyed("a", "k", "x"))
 		r.settle(r.one(), queue.Outcome{State: queue.Done, Reason: ""})

@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -39,6 +40,10 @@ const share = 3
 // testModel walks at random and compares the store with the oracle after each
 // step.
 func testModel(t *testing.T, open Open) {
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		flag.Set("rapid.checks", "15") // each opens a store; ask for more by the flag
+		defer flag.Set("rapid.checks", f.DefValue)
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &model{T: rt, r: newRig(t, open, Options{}), now: dawn, gates: map[string]time.Time{}, keys: map[string]string{}}
 		defer m.r.s.Close()

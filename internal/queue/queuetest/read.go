@@ -92,6 +92,25 @@ var operatorFacts = []fact{
 		r.ok(r.s.Replay(r.Context(), r.now, queue.Replay{ID: "a"}))
 		r.same("sent", raw(r.one().Request), raw(edited))
 	}},
+	{"WhoRepeatsWhatWasEditedIsToldOfIt", func(r *rig) {
+		r.end(keyed("a", "k", "x"), queue.Outcome{State: queue.Dead, Reason: "permanent"})
+		r.ok(r.s.Edit(r.Context(), r.now, "a", keyed("a", "k", "mended").Request))
+		want := []queue.Receipt{{Admission: queue.Duplicate, ID: "a", State: queue.Dead}}
+		r.same("by key", r.enqueue(keyed("b", "k", "x")), want)
+		r.same("by ID", r.enqueue(keyed("a", "k", "x")), want)
+		r.ok(r.s.Replay(r.Context(), r.now, queue.Replay{ID: "a"}))
+		r.same("sent", string(r.one().Body), "mended")
+	}},
+	{"AKeyThatAnEditGivesIsTaken", func(r *rig) {
+		r.enqueue(keyed("a", "k", "x"), keyed("b", "l", "y"))
+		r.isErr(r.s.Edit(r.Context(), r.now, "a", keyed("a", "l", "x").Request), queue.ErrState)
+		r.same("unchanged", reveal(r, "a"), raw(keyed("a", "k", "x").Request))
+		r.ok(r.s.Edit(r.Context(), r.now, "a", keyed("a", "m", "x").Request))
+		r.same("taken", r.enqueue(keyed("c", "m", "x"))[0].ID, "a")
+		r.same("and the one before", r.enqueue(keyed("d", "k", "x"))[0].ID, "a")
+		r.ok(r.s.Cancel(r.Context(), r.now, "a"))
+		r.same("both are free", r.enqueue(keyed("e", "k", "z"), keyed("f", "m", "z")), []queue.Receipt{{ID: "e"}, {ID: "f"}})
+	}},
 	{"WhatRunsOrIsDoneIsNotEdited", func(r *rig) {
 		r.enqueue(write("a"))
 		c := r.one()

@@ -47,31 +47,17 @@ func (b *book) open(seqs []int64) []*row {
 	found := make(map[int64]*row, len(seqs))
 	b.rows(b.q.bySeq, func(scan func(...any) error) error {
 		r := &row{}
-		if scan(append(r.fields(), &r.trail, &r.sealed)...) == nil { // else it is damaged
-			found[r.seq] = r
-		}
-		return nil
+		err := r.scan(scan, &r.trail, &r.sealed)
+		found[r.seq] = r
+		return err
 	}, array(seqs))
 	all := make([]*row, 0, len(seqs))
 	for _, seq := range seqs {
-		r := found[seq]
-		if r == nil {
-			r = b.bare(seq)
-		}
-		if r != nil && b.facts(r) {
+		if r := found[seq]; r != nil && b.facts(r) {
 			all = append(all, r)
 		}
 	}
 	return all
-}
-
-// bare reads of a damaged call what is needed to end it.
-func (b *book) bare(seq int64) *row {
-	r := &row{damaged: true}
-	if !b.row(b.q.bare, []any{&r.seq, &r.gate, &r.ID, &r.Method, &r.Template, &r.State}, seq) {
-		return nil
-	}
-	return r
 }
 
 // array is what json_each takes.

@@ -6,6 +6,13 @@ import (
 	"testing"
 )
 
+// Unsynced makes a store that leaves the disk to the system: it behaves the
+// same as long as the machine runs.
+func Unsynced(o Options) Options {
+	o.unsynced = true
+	return o
+}
+
 // LimitPages lets the file grow no further than n pages.
 func (s *Store) LimitPages(ctx context.Context, n int) error {
 	_, err := s.held[1].ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", n))

@@ -34,12 +34,30 @@ func (s *Store) Edit(ctx context.Context, now time.Time, id string, said queue.R
 		if err != nil {
 			return err
 		}
+		if err := b.rekey(now, r, original, said); err != nil {
+			return err
+		}
 		b.exec(b.q.revise, r.seq, r.Revision, original)
 		b.exec(b.q.replace, sealed, r.seq)
 		r.Revision++
 		b.save(r, r.State, r.Reason)
 		return nil
 	})
+}
+
+// rekey takes the key that an edit gives a call. That which it had stays taken
+// for its window: the call may have been sent under it.
+func (b *book) rekey(now time.Time, r *row, original []byte, said queue.Request) error {
+	was, err := b.s.keys.OpenRequest(&r.Facts, original)
+	if said.Key == "" || err == nil && was.Key == said.Key {
+		return nil
+	}
+	c := &queue.Call{Facts: r.Facts, Request: said}
+	p := &parcel{Call: c, id: r.ID, prints: prints(b.s.keys, c), until: nanos(now.Add(queue.DefaultKeyWindow))}
+	if held, taken := b.take(now, p); taken && held.ID != r.ID {
+		return fmt.Errorf("edit call %s: its idempotency key is that of call %s: give it another: %w", r.ID, held.ID, queue.ErrState)
+	}
+	return nil
 }
 
 // Replay implements queue.Operator.
@@ -76,17 +94,23 @@ func (s *Store) Cancel(ctx context.Context, now time.Time, id string) error {
 	})
 }
 
-// release frees the idempotency key of a call that was not carried out.
+// release frees the idempotency keys of a call that was not carried out, those
+// that it had before it was edited too.
 func (b *book) release(r *row) {
-	var sealed []byte
-	if !b.row(b.q.request, []any{&sealed}, r.seq) {
-		return
-	}
-	said, err := b.s.keys.OpenRequest(&r.Facts, sealed)
-	if err != nil {
-		return // the key stays taken for its window
-	}
-	for _, d := range prints(b.s.keys, &queue.Call{Facts: r.Facts, Request: said}) {
-		b.exec(b.q.free, d.key, r.ID)
+	var all [][]byte
+	b.rows(b.q.versions, func(scan func(...any) error) error {
+		var sealed []byte
+		err := scan(&sealed)
+		all = append(all, sealed)
+		return err
+	}, r.seq, r.seq)
+	for _, sealed := range all {
+		said, err := b.s.keys.OpenRequest(&r.Facts, sealed)
+		if err != nil {
+			continue // its key stays taken for its window
+		}
+		for _, d := range prints(b.s.keys, &queue.Call{Facts: r.Facts, Request: said}) {
+			b.exec(b.q.free, d.key, r.ID)
+		}
 	}
 }

@@ -21,8 +21,11 @@ const gateColumns = `, g.endpoint, g.key, max(g.closed, coalesce(e.closed, 0))`
 func shown(scan func(...any) error, more ...any) (*row, error) {
 	r := &row{}
 	var closed int64
-	if err := scan(append(append(r.fields(), &r.Endpoint, &r.Gate, &closed), more...)...); err != nil {
+	if err := r.scan(scan, append([]any{&r.Endpoint, &r.Gate, &closed}, more...)...); err != nil {
 		return nil, err
+	}
+	if r.damaged {
+		r.Reason = queue.ReasonUnreadable
 	}
 	if r.State == queue.Queued {
 		r.times[3] = max(r.times[3], closed)
@@ -31,11 +34,19 @@ func shown(scan func(...any) error, more ...any) (*row, error) {
 }
 
 func (s *Store) get(ctx context.Context, id string) (*row, error) {
-	var trail []byte
-	r, err := shown(s.read.QueryRowContext(ctx, "SELECT "+columns+gateColumns+", c.trail"+from+" WHERE c.id = ?", id).Scan, &trail)
-	if errors.Is(err, sql.ErrNoRows) {
+	rows, err := s.read.QueryContext(ctx, "SELECT "+columns+gateColumns+", c.trail"+from+" WHERE c.id = ?", id)
+	if err != nil {
+		return nil, wrap("read "+s.path, err)
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return nil, wrap("read "+s.path, err)
+		}
 		return nil, fmt.Errorf("call %s: %w", id, queue.ErrNotFound)
 	}
+	var trail []byte
+	r, err := shown(rows.Scan, &trail)
 	if err != nil {
 		return nil, wrap("read "+s.path, err)
 	}

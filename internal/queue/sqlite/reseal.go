@@ -95,9 +95,10 @@ func (s *Store) KeyUse(ctx context.Context) (map[string]int, error) {
 		// The version and the id of the key are the first bytes.
 		err := groups(ctx, s, "SELECT substr(sealed, 1, 64), count(*) FROM "+table+" GROUP BY substr(sealed, 1, 9)",
 			func(head []byte, n int) error {
-				by, err := queue.SealedBy(head)
-				use[by] += n
-				return err
+				if by, err := queue.SealedBy(head); err == nil { // else it is damaged, and under none
+					use[by] += n
+				}
+				return nil
 			})
 		if err != nil {
 			return nil, err

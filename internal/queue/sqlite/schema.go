@@ -24,6 +24,8 @@ var migrations = []string{`
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO meta VALUES ('epoch', 0);
 
+CREATE TABLE sealers (key INTEGER PRIMARY KEY);
+
 CREATE TABLE gates (
 	gate INTEGER PRIMARY KEY,
 	endpoint TEXT NOT NULL,

@@ -56,6 +56,49 @@ func (r *row) read() {
 	}
 }
 
+// scan reads a row whose columns are followed by more. Of one that is damaged
+// it reads what can be read: it still has to be listed, and ended.
+func (r *row) scan(scan func(...any) error, more ...any) error {
+	if scan(append(r.fields(), more...)...) == nil {
+		return nil
+	}
+	*r = row{damaged: true}
+	into := append(r.fields(), more...)
+	raw := make([]any, len(into))
+	to := make([]any, len(into))
+	for i := range raw {
+		to[i] = &raw[i]
+	}
+	if err := scan(to...); err != nil {
+		return err
+	}
+	for i, v := range raw {
+		salvage(into[i], v)
+	}
+	return nil
+}
+
+// salvage takes a value over if it is of the right kind.
+func salvage(to, v any) {
+	switch to := to.(type) {
+	case *int64:
+		*to, _ = v.(int64)
+	case *int:
+		n, _ := v.(int64)
+		*to = int(n)
+	case *queue.State:
+		n, _ := v.(int64)
+		*to = queue.State(n)
+	case *string:
+		*to, _ = v.(string)
+	case *bool:
+		n, _ := v.(int64)
+		*to = n != 0
+	case *[]byte:
+		*to, _ = v.([]byte)
+	}
+}
+
 func instant(n int64) time.Time {
 	if n == 0 {
 		return time.Time{}
@@ -74,14 +117,14 @@ func nanos(t time.Time) int64 {
 type statements struct {
 	all []*sql.Stmt
 
-	insert, keep, known, state, revision      *sql.Stmt
-	take, taken, retake                       *sql.Stmt
-	newGate, setGate, serve, closeGate, tally *sql.Stmt
-	heads, upcoming, lost, bySeq, byID        *sql.Stmt
-	bare, lease, begin, renew, save           *sql.Stmt
-	request, erase, replace, answer, free     *sql.Stmt
-	revise, expired, ended, overdue, untake   *sql.Stmt
-	dropCall, dropAnswer, dropRevisions       *sql.Stmt
+	insert, keep, known, state, revision              *sql.Stmt
+	take, taken, retake                               *sql.Stmt
+	newGate, setGate, serve, closeGate, tally         *sql.Stmt
+	heads, upcoming, lost, bySeq, byID                *sql.Stmt
+	lease, begin, renew, save                         *sql.Stmt
+	request, erase, replace, answer, free             *sql.Stmt
+	versions, revise, expired, ended, overdue, untake *sql.Stmt
+	dropCall, dropAnswer, dropRevisions               *sql.Stmt
 }
 
 // prepare is one table, and as long as there are statements.
@@ -114,7 +157,6 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&q.bySeq, `SELECT ` + columns + `, c.trail, r.sealed FROM json_each(?) j JOIN calls c ON c.seq = j.value
 			LEFT JOIN requests r ON r.seq = c.seq`},
 		{&q.byID, `SELECT ` + columns + `, c.trail FROM calls c WHERE c.id = ?`},
-		{&q.bare, `SELECT seq, gate, id, method, template, state FROM calls WHERE seq = ?`},
 		{&q.lease, `UPDATE calls SET state = 1, token = ?, epoch = ?, lease_until = ?, begun = ?
 			WHERE seq IN (SELECT value FROM json_each(?))`},
 		{&q.renew, `UPDATE calls SET lease_until = ? WHERE seq = ?`},
@@ -123,6 +165,7 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 			attempts = ?, waits = ?, waited = ?, wait_source = ?, delay = ?, first_at = ?, last_at = ?, trail = ?, note = ?,
 			ended = ?, kept_until = ?, token = 0, lease_until = 0 WHERE seq = ?`},
 		{&q.request, `SELECT sealed FROM requests WHERE seq = ?`},
+		{&q.versions, `SELECT sealed FROM requests WHERE seq = ? UNION ALL SELECT sealed FROM revisions WHERE seq = ?`},
 		{&q.erase, `DELETE FROM requests WHERE seq IN (SELECT value FROM json_each(?))`},
 		{&q.replace, `UPDATE requests SET sealed = ? WHERE seq = ?`},
 		{&q.answer, `INSERT INTO answers (seq, sealed) VALUES (?, ?) ON CONFLICT (seq) DO UPDATE SET sealed = excluded.sealed`},
@@ -164,7 +207,12 @@ func perPriority(format string) string {
 // load reads one call; nil: there is none.
 func (b *book) load(id string) *row {
 	r := &row{}
-	if !b.row(b.q.byID, append(r.fields(), &r.trail), id) || !b.facts(r) {
+	found := false
+	b.rows(b.q.byID, func(scan func(...any) error) error {
+		found = true
+		return r.scan(scan, &r.trail)
+	}, id)
+	if !found || !b.facts(r) {
 		return nil
 	}
 	return r

@@ -37,6 +37,8 @@ type Options struct {
 	Keep queue.Keep
 	// Most bounds the calls that are queued or running. 0: no bound but the disk.
 	Most int
+
+	unsynced bool // for tests that need no disk
 }
 
 // Store is a queue.Store.
@@ -71,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s := &Store{path: o.Path, keys: o.Keys, keep: o.Keep, most: o.Most,
 		ops: make(chan *op), closed: make(chan struct{})}
-	b, err := s.start(ctx)
+	b, err := s.start(ctx, o)
 	if err != nil {
 		s.closeFiles()
 		return nil, err
@@ -98,13 +100,17 @@ func checkPlace(path string) error {
 }
 
 // start takes the lock, checks and migrates the file, and makes the book.
-func (s *Store) start(ctx context.Context) (*book, error) {
+func (s *Store) start(ctx context.Context, o Options) (*book, error) {
 	syncFaster()
 	if err := s.own(ctx); err != nil {
 		return nil, err
 	}
-	s.write = open(s.path, "_txlock=immediate", "_pragma=busy_timeout(5000)", "_pragma=journal_mode(WAL)",
-		"_pragma=synchronous(FULL)", "_pragma=cache_size(-16384)", "_pragma=secure_delete(FAST)",
+	synced := "_pragma=synchronous(FULL)"
+	if o.unsynced {
+		synced = "_pragma=synchronous(OFF)"
+	}
+	s.write = open(s.path, "_txlock=immediate", "_pragma=busy_timeout(5000)", "_pragma=journal_mode(WAL)", synced,
+		"_pragma=cache_size(-16384)", "_pragma=secure_delete(FAST)",
 		"_pragma=wal_autocheckpoint(8000)", "_pragma=temp_store(MEMORY)", "_pragma=journal_size_limit(67108864)")
 	s.write.SetMaxOpenConns(1)
 	c, err := s.write.Conn(ctx)
@@ -120,7 +126,7 @@ func (s *Store) start(ctx context.Context) (*book, error) {
 	}
 	s.read = open(s.path, "mode=ro", "_pragma=busy_timeout(5000)", "_pragma=cache_size(-2048)", "_pragma=query_only(1)")
 	s.read.SetMaxOpenConns(4)
-	if err := s.checkKeys(ctx); err != nil {
+	if err := s.checkKeys(ctx, c); err != nil {
 		return nil, err
 	}
 	return newBook(ctx, s, c)
@@ -195,28 +201,39 @@ func (s *Store) checkPages(ctx context.Context, c *sql.Conn) error {
 	return nil
 }
 
-// checkKeys refuses a ring without the active key of the last start: what it
-// sealed could not be sent.
-func (s *Store) checkKeys(ctx context.Context) error {
-	for _, table := range sealedTables {
-		var sealed []byte
-		err := s.read.QueryRowContext(ctx, "SELECT sealed FROM "+table+" ORDER BY seq DESC LIMIT 1").Scan(&sealed)
-		if errors.Is(err, sql.ErrNoRows) {
-			continue
+// checkKeys notes which key seals from now on, and refuses a ring that lacks
+// one which did and still has records: these could not be sent, and what was
+// enqueued under it would not be known when it is repeated.
+func (s *Store) checkKeys(ctx context.Context, c *sql.Conn) error {
+	var missing []int64
+	err := each(ctx, c, "SELECT key FROM sealers", func(r *sql.Rows) error {
+		var key int64
+		err := r.Scan(&key)
+		if !s.keys.Has(keyID(key)) {
+			missing = append(missing, key)
 		}
-		if err != nil {
-			return wrap("read "+s.path, err)
-		}
-		id, err := queue.SealedBy(sealed)
-		if err != nil {
-			return fmt.Errorf("open %s: %w", s.path, err)
-		}
-		if !s.keys.Has(id) {
-			return fmt.Errorf("open %s: its records are sealed with key %s, which is not in the ring: add it: %w",
-				s.path, id, queue.ErrKey)
+		return err
+	})
+	if err != nil {
+		return wrap("read the keys of "+s.path, err)
+	}
+	var use map[string]int
+	if len(missing) > 0 { // looking at every record takes time
+		if use, err = s.KeyUse(ctx); err != nil {
+			return err
 		}
 	}
-	return nil
+	for _, key := range missing {
+		if id := keyID(key); use[id] > 0 {
+			return fmt.Errorf("open %s: %d of its records are under key %s, which is not in the ring: add it: %w",
+				s.path, use[id], id, queue.ErrKey)
+		}
+		if _, err := c.ExecContext(ctx, "DELETE FROM sealers WHERE key = ?", key); err != nil {
+			return wrap("write the keys of "+s.path, err)
+		}
+	}
+	_, err = c.ExecContext(ctx, "INSERT OR IGNORE INTO sealers VALUES (?)", keyNumber(s.keys.Active()))
+	return wrap("write the keys of "+s.path, err)
 }
 
 // Close ends the writer after the transaction under way and lets the file go.

@@ -167,6 +167,36 @@ func TestARingWithoutTheKeyOfTheRecordsIsRefused(t *testing.T) {
 	}
 }
 
+func TestAnOldKeyStaysInTheRingAsLongAsItIsNeeded(t *testing.T) {
+	old, fresh := queue.NewKey(), queue.NewKey()
+	both, ring := queue.NewKeys(fresh, old), queue.NewKeys(fresh)
+	o := options(t)
+	o.Keys = queue.NewKeys(old)
+	s := open(t, o)
+	keyed := get("a")
+	keyed.Key = "k"
+	enqueue(t, s, keyed)
+	s.Close()
+	o.Keys = both
+	s = open(t, o)
+	if _, err := s.Reseal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	o.Keys = ring
+	if _, err := sqlite.Open(t.Context(), o); !errors.Is(err, queue.ErrKey) {
+		t.Errorf("open while an idempotency key is known under the old key: got %v, want ErrKey", err)
+	}
+	o.Keys = both
+	s = open(t, o)
+	if _, err := s.Sweep(t.Context(), time.Now().Add(queue.DefaultKeyWindow), 10); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	o.Keys = ring
+	open(t, o)
+}
+
 func TestAFullDiskIsToldAndGetsOverIt(t *testing.T) {
 	o := options(t)
 	s := open(t, o)

@@ -12,12 +12,14 @@ import (
 func TestStore(t *testing.T) {
 	queuetest.Run(t, func(t testing.TB, o queuetest.Options) (queue.Store, func(*queue.Keys) queue.Store) {
 		path := filepath.Join(t.TempDir(), "queue.db")
-		s := open(t, sqlite.Options{Path: path, Keys: o.Keys, Keep: o.Keep, Most: o.Most})
+		p := sqlite.Unsynced(sqlite.Options{Path: path, Keys: o.Keys, Keep: o.Keep, Most: o.Most})
+		s := open(t, p)
 		return s, func(k *queue.Keys) queue.Store {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			return open(t, sqlite.Options{Path: path, Keys: k, Keep: o.Keep, Most: o.Most})
+			p.Keys = k
+			return open(t, p)
 		}
 	})
 }

@@ -1,0 +1,103 @@
+package sqlite_test
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/heedproject/heed/internal/queue"
+	"github.com/heedproject/heed/internal/queue/sqlite"
+)
+
+// damages are what a bad disk may leave in the row of call "bad".
+var damages = []struct{ name, text string }{
+	{"attempts", "UPDATE calls SET trail = x'7b7b' WHERE id = 'bad'"},
+	{"a number", "UPDATE calls SET created = 'x', priority = 5 WHERE id = 'bad'"},
+	{"the request", "UPDATE requests SET sealed = x'00' WHERE seq = (SELECT seq FROM calls WHERE id = 'bad')"},
+	{"the request is gone", "DELETE FROM requests WHERE seq = (SELECT seq FROM calls WHERE id = 'bad')"},
+}
+
+// damaged is a store in which one of three calls is damaged.
+func damaged(t *testing.T, damage string, change func(*queue.Call)) *sqlite.Store {
+	o := options(t)
+	s := open(t, o)
+	calls := []queue.Call{get("a"), get("bad"), get("c")}
+	for i := range calls {
+		change(&calls[i])
+	}
+	enqueue(t, s, calls...)
+	s.Close()
+	meddle(t, o.Path, damage)
+	return open(t, o)
+}
+
+func TestADamagedCallIsDeadAndHoldsNoOtherUp(t *testing.T) {
+	for _, tt := range damages {
+		t.Run(tt.name, func(t *testing.T) {
+			s := damaged(t, tt.text, func(*queue.Call) {})
+			var got []string
+			for _, c := range claim(t, s) {
+				got = append(got, c.ID)
+			}
+			if !slices.Equal(got, []string{"a", "c"}) {
+				t.Errorf("claimed: got %v, want a and c", got)
+			}
+			f, err := s.Get(t.Context(), "bad")
+			if err != nil || f.State != queue.Dead || f.Reason != queue.ReasonUnreadable {
+				t.Errorf("the damaged one: got %s %q, %v, want dead, unreadable", f.State, f.Reason, err)
+			}
+			p, err := s.List(t.Context(), queue.Filter{States: []queue.State{queue.Dead}})
+			if err != nil || len(p.Calls) != 1 || p.Calls[0].ID != "bad" {
+				t.Errorf("list of the dead: got %v, %v, want bad", p.Calls, err)
+			}
+		})
+	}
+}
+
+func TestADamagedCallExpiresLikeAnyOther(t *testing.T) {
+	for _, tt := range damages {
+		t.Run(tt.name, func(t *testing.T) {
+			now := time.Now()
+			s := damaged(t, tt.text, func(c *queue.Call) { c.Expires = now.Add(time.Minute) })
+			got, err := s.Sweep(t.Context(), now.Add(time.Hour), 10)
+			if err != nil || got.Expired != 3 || got.More {
+				t.Errorf("sweep: got %+v, %v, want 3 expired", got, err)
+			}
+			got, err = s.Sweep(t.Context(), now.Add(1000*time.Hour), 10)
+			if err != nil || got.Erased != 3 || got.More {
+				t.Errorf("sweep a month later: got %+v, %v, want 3 erased", got, err)
+			}
+		})
+	}
+}
+
+func TestAnOperationThatBreaksIsAloneInThat(t *testing.T) {
+	o := options(t)
+	open(t, o).Close()
+	meddle(t, o.Path, `CREATE TRIGGER refuse BEFORE INSERT ON calls WHEN NEW.tenant = 'bad' BEGIN SELECT RAISE(ABORT, 'no'); END`)
+	s := open(t, o)
+	var wg sync.WaitGroup
+	for i := range 32 { // they come together in a few transactions
+		wg.Go(func() {
+			c := get("")
+			bad := i%8 == 3
+			if bad {
+				c.Tenant = "bad"
+			}
+			_, err := s.Enqueue(t.Context(), time.Now(), []queue.Call{c})
+			if bad != errors.Is(err, queue.ErrInvalid) || !bad && err != nil {
+				t.Errorf("enqueue, refused %v: got %v", bad, err)
+			}
+		})
+	}
+	wg.Wait()
+	counts, err := s.Counts(t.Context())
+	if err != nil || len(counts) != 1 || counts[0].N != 28 {
+		t.Errorf("counts: got %v, %v, want the 28 that are good", counts, err)
+	}
+	if got := len(claim(t, s)); got != 28 {
+		t.Errorf("claimed: got %d, want 28", got)
+	}
+}
