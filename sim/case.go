@@ -171,6 +171,10 @@ func (c *Case) meter(x *Exchange, i int) *rate.Meter {
 		return &x.caller.meters[i]
 	case rate.PathValue:
 		at = at.text(x.credential).text(x.Value(l.Value))
+	case rate.Custom:
+		if by := x.pack.LimitBy; by != nil {
+			at = at.text(x.credential).text(by(x, &l.Limit))
+		}
 	}
 	if m, ok := c.shared.get(at); ok {
 		return m

@@ -2,9 +2,13 @@ package sim_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -134,5 +138,88 @@ func TestAPackIsFoundByItsNameItsHostAndWhatItCanDo(t *testing.T) {
 	}
 	if diff := cmp.Diff(got, []int{200, 299, 299, 299, 299}); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// caseWork is what one of a thousand tests does: a fault of its own, a charge
+// sent twice with one key, a message to its own receiver, its own time.
+func caseWork(a *sim.API, id string) error {
+	c, err := a.Begin(id, sim.World{
+		Clock: sim.Clock{Stepped: true}, Steps: "POST /v1/charges: 503, commit-then-504",
+		Courier: answering(204), Webhooks: []sim.Webhook{{URL: "http://" + id + ".example/"}},
+	})
+	if err != nil {
+		return err
+	}
+	var got []int
+	for range 4 {
+		got = append(got, ask(a, "POST", "/t/"+id+"/v1/charges", coffee, "Idempotency-Key: the same in all cases").Code)
+	}
+	c.Advance(time.Minute)
+	j, e := c.Journal(), c.Effects()
+	if !slices.Equal(got, []int{503, 504, 201, 201}) || e.Charges != 1 || j.Requests != 4 ||
+		len(j.Webhooks) != 1 || j.Webhooks[0].URL != "http://"+id+".example/" {
+		return fmt.Errorf("case %s: got %v, %d charges, %d messages", id, got, e.Charges, len(j.Webhooks))
+	}
+	return nil
+}
+
+// answering is a way to all receivers, which answer with a status.
+type answering int
+
+// RoundTrip implements http.RoundTripper.
+func (s answering) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: int(s), Body: http.NoBody}, nil
+}
+
+func TestAThousandCasesAtTheSameTimeShareNothing(t *testing.T) {
+	a := api(t, sim.World{})
+	defer a.Close()
+	failed := make(chan error, 1000)
+	var wg sync.WaitGroup
+	for i := range 1000 {
+		wg.Go(func() {
+			if err := caseWork(a, fmt.Sprint("c", i)); err != nil {
+				failed <- err
+			}
+		})
+	}
+	wg.Wait()
+	close(failed)
+	for err := range failed {
+		t.Error(err)
+	}
+	if kept, forgotten := a.Cases(); kept != 1001 || forgotten != 0 {
+		t.Errorf("%d cases are kept, %d forgotten", kept, forgotten)
+	}
+	if got := a.Effects().Charges; got != 0 {
+		t.Errorf("the case without a name has %d charges", got)
+	}
+}
+
+// BenchmarkACase tells how much memory a case holds that nobody has asked
+// anything, and one that answered ten requests.
+func BenchmarkACase(b *testing.B) {
+	for name, requests := range map[string]int{"idle": 0, "used": 10} {
+		b.Run(name, func(b *testing.B) {
+			const cases = 2000
+			a := api(b, sim.World{Cases: cases})
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			for i := range cases {
+				id := fmt.Sprint("case-", i)
+				a.Case(id)
+				for n := range requests {
+					ask(a, "GET", fmt.Sprintf("/t/%s/v1/bibs/%d", id, n+1), "")
+				}
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			runtime.KeepAlive(a)
+			for b.Loop() { // what is measured is not time
+			}
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/cases, "B/case")
+		})
 	}
 }

@@ -305,6 +305,7 @@ func (x *Exchange) count(now time.Time) *Refusal {
 		}
 	}
 	if worst != nil {
+		worst.Wait = worst.Limit.Hint.Of(worst.Wait)
 		return worst
 	}
 	for i := range x.pack.limits {

@@ -125,3 +125,30 @@ func TestTheSameWorldIsTheSameInEveryCaseButForItsChance(t *testing.T) {
 		t.Error("the attempts that follow have the chance of the first ones")
 	}
 }
+
+func TestAHintCanBeMissingTooShortOrTooLong(t *testing.T) {
+	for hint, want := range map[rate.Hint]string{rate.TrueHint: "8", rate.NoHint: "", rate.ShortHint: "4", rate.LongHint: "16"} {
+		a := api(t, sim.World{
+			Clock:  sim.Clock{Stepped: true, Start: noon},
+			Limits: []rate.Limit{{Name: "calls", Kind: rate.FixedWindow, Capacity: 1, Window: 8 * time.Second, Hint: hint}},
+		})
+		ask(a, "GET", "/v1/bibs/1", "")
+		if got := ask(a, "GET", "/v1/bibs/1", "").Header().Get("Retry-After"); got != want {
+			t.Errorf("hint %d: got %q, want %q", hint, got, want)
+		}
+	}
+}
+
+func TestAPackSaysByWhatALimitCounts(t *testing.T) {
+	p := sim.Generic()
+	p.Limits = []rate.Limit{{Name: "per model", Kind: rate.FixedWindow, Capacity: 1, Window: time.Hour, Scope: rate.Custom}}
+	p.LimitBy = func(x *sim.Exchange, _ *rate.Limit) string { return x.Query("model") }
+	a := api(t, sim.World{Packs: []sim.Pack{p}})
+	var got []int
+	for _, model := range []string{"small", "large", "small"} {
+		got = append(got, ask(a, "GET", "/v1/bibs/1?model="+model, "").Code)
+	}
+	if diff := cmp.Diff(got, []int{200, 200, 429}); diff != "" {
+		t.Error(diff)
+	}
+}

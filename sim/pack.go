@@ -22,6 +22,9 @@ type Pack struct {
 	Dialect Dialect
 	// Limits are its rate limits, unless World.Limits or World.Rate gives others.
 	Limits []rate.Limit
+	// LimitBy returns by what a limit of the scope Custom counts apart, beside the
+	// credential: the model that the body names, for one. Default: by nothing.
+	LimitBy func(*Exchange, *rate.Limit) string
 	// Operations are tried in order; the first that matches counts.
 	Operations []Operation
 	// Credential returns whose request it is. Default: X-Api-Key, else Authorization.

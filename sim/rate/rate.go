@@ -54,6 +54,7 @@ const (
 	Credential Scope = iota // each credential has its own
 	Everyone                // all credentials together, as in an institution or an app
 	PathValue               // each value of the path segment called Limit.Value has its own
+	Custom                  // the pack says by what, such as the model that a body names
 )
 
 // Tell says what the headers tell of a limit.
@@ -66,6 +67,30 @@ const (
 	Late         // what was true at the request before
 	Lying        // that all of it is left
 )
+
+// Hint says how long a refusal tells its caller to stay away.
+type Hint uint8
+
+// The hints.
+const (
+	TrueHint  Hint = iota
+	NoHint         // nothing
+	ShortHint      // half of the time, so that who obeys is refused again
+	LongHint       // twice the time
+)
+
+// Of returns what is told of a wait.
+func (h Hint) Of(wait time.Duration) time.Duration {
+	switch h {
+	case NoHint:
+		return 0
+	case ShortHint:
+		return wait / 2
+	case LongHint:
+		return min(wait, longest) * 2
+	}
+	return wait
+}
 
 // Penalty is what early requests cost. The zero value: nothing.
 type Penalty struct {
@@ -105,6 +130,7 @@ type Limit struct {
 	Routes  []string
 	Penalty Penalty
 	Tell    Tell
+	Hint    Hint
 }
 
 // Check says what is wrong with l, or nil.

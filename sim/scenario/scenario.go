@@ -166,8 +166,9 @@ func caseBlock(s *script) sheet.Value {
 }
 
 var (
-	scopes = []string{"credential", "everyone", "path_value"}
+	scopes = []string{"credential", "everyone", "path_value", "custom"}
 	tells  = []string{"honest", "missing", "late", "lying"}
+	hints  = []string{"true", "missing", "short", "long"}
 )
 
 func limit(l *rate.Limit) sheet.Value {
@@ -184,6 +185,7 @@ func limit(l *rate.Limit) sheet.Value {
 			{Name: "value", Doc: "Of the scope path_value: the name in the path.", Value: sheet.Text(&l.Value)},
 			{Name: "routes", Doc: "The path group, such as GET /v1/search/**.", Value: sheet.Texts(&l.Routes)},
 			{Name: "tell", Doc: "What headers tell of it.", Value: word(&l.Tell, tells)},
+			{Name: "hint", Doc: "How long refusals tell callers to stay away.", Value: word(&l.Hint, hints)},
 			{Name: "penalty", Doc: "What early requests cost.", Value: penalty(&l.Penalty)},
 		},
 		Check: func(m sheet.Read) {
