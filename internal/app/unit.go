@@ -73,7 +73,7 @@ func (a *App) settings(cfg *config.Config, old map[string]*unit) (gateway.Settin
 			continue
 		}
 		s.Clients = append(s.Clients, gateway.Client{
-			Name: c.Name, Token: gateway.DigestOf(secret), Endpoints: c.Endpoints, Methods: c.Methods,
+			Name: c.Name, Token: gateway.DigestOf(secret), Endpoints: c.Endpoints, Methods: c.Methods, NoAsync: c.NoAsync,
 		})
 	}
 	if cfg.Listen.AdminToken != "" {

@@ -77,6 +77,8 @@ type Client struct {
 	Token     Secret
 	Endpoints []string // empty: all
 	Methods   []string // empty: all
+	// NoAsync keeps the client's calls out of the queue.
+	NoAsync bool
 }
 
 // Endpoint is one named upstream with its policy.

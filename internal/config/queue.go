@@ -160,7 +160,7 @@ func queueFields(q *Queue) sheet.Block {
 			{Name: "answer", Doc: "The body of an answer; a larger one is not kept. Default 16MiB.", Value: sheet.Size(&q.Max.Answer, false)},
 		}}},
 		{Name: "lease", Doc: "How long a process may be silent before its calls go to another one. Default 30s.", Value: positive(&q.Lease)},
-		{Name: "workers", Doc: "Queued calls that are sent at once. Default 64.", Value: sheet.Int(&q.Workers, 1)},
+		{Name: "workers", Doc: "Queued calls that are sent at once, at most half of them of one endpoint. Default 64.", Value: sheet.Int(&q.Workers, 1)},
 		{Name: "callbacks", Doc: "Whom the end of a call may be told.", Value: callbackFields(&q.Callbacks)},
 	}, Check: func(m sheet.Read) { checkQueue(q, m) }}
 }

@@ -37,7 +37,11 @@ func (x *exchange) later(u *url.URL) bool {
 			x.refuse(refuse(lateCallback, ""))
 			return true
 		}
-		return x.table.Later != nil && x.route.Async.Enqueue && !x.keep()
+		return x.mayQueue() && x.route.Async.Enqueue && !x.keep()
+	}
+	if x.table.Later != nil && !x.mayQueue() {
+		x.refuse(refuse(outOfScope, "Its calls are not answered later"))
+		return true
 	}
 	if x.table.Later == nil {
 		x.refuse(refuse(noQueue, ""))
@@ -54,6 +58,11 @@ func (x *exchange) later(u *url.URL) bool {
 		x.refuse(*no)
 	}
 	return true
+}
+
+// mayQueue tells whether there is a queue, and the client may use it.
+func (x *exchange) mayQueue() bool {
+	return x.table.Later != nil && (x.who == nil || !x.who.NoAsync)
 }
 
 // wholeBody reads what the queue is to keep.

@@ -31,6 +31,7 @@ type Client struct {
 	Token     Digest
 	Endpoints []string // empty: all
 	Methods   []string // empty: all
+	NoAsync   bool     // its calls are not answered later
 }
 
 func (c *Client) may(endpoint, method string) bool {

@@ -45,6 +45,9 @@ func (x *exchange) envelope() *refusal {
 	if !asked || h.kept {
 		h = handover{wait: x.wished(prefer)}
 	}
+	if !x.mayQueue() {
+		return no2(outOfScope, errors.New("its calls are not answered later"))
+	}
 	x.asked.Budget = 0
 	c, no := x.queued(u, e.Body)
 	if no != nil {

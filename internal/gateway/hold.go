@@ -87,7 +87,7 @@ var (
 // into the queue where that is wanted, and refused otherwise.
 func (x *exchange) heldBack(u *url.URL, h Hold, how handover, later bool) {
 	k := map[Mode]kind{Paused: paused, ForcedOpen: endKind(heed.BreakerOpen), Draining: draining, Recovering: recovering}[h.Mode]
-	takes := h.Mode != Draining && x.table.Later != nil && (later || x.route.Async.Enqueue)
+	takes := h.Mode != Draining && x.mayQueue() && (later || x.route.Async.Enqueue)
 	if !takes {
 		r := refuse(k, "")
 		if r.retryAt = h.Until; h.Until.IsZero() {

@@ -162,7 +162,7 @@ func (x *exchange) handover() (h handover, later bool) {
 		}
 		return h, true
 	}
-	if a.Durable && x.table.Later != nil && x.mayHaveKey() {
+	if a.Durable && x.mayQueue() && x.mayHaveKey() {
 		return handover{wait: x.budget(), kept: true}, true
 	}
 	return h, false

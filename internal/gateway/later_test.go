@@ -358,3 +358,16 @@ func TestABodyThatIsTooLargeToKeepIsRefused(t *testing.T) {
 		l.async("POST", "/api/x", "1234567890")
 	})
 }
+
+func TestAClientThatMayNotUseTheQueueDoesNot(t *testing.T) {
+	change := func(s *Settings, _ *policy.Policy) {
+		s.Clients = []Client{{Name: "a", Token: DigestOf("token-a"), NoAsync: true}}
+		s.Endpoints[0].Async.Enqueue = true
+	}
+	bubble(t, change, func(l *later) {
+		wantProblem(t, l.do(l.Gateway, "GET", "/api/x", "", "Prefer", "respond-async", "Heed-Token", "token-a"), 403, "client-not-allowed")
+		wantProblem(t, l.do(l.Gateway, "POST", "/_heed/calls", `{"heed":1,"endpoint":"api","method":"GET","path":"/x"}`, "Heed-Token", "token-a"), 403, "client-not-allowed")
+		l.operate("POST", "/_heed/endpoints/api/pause", "", &endpointStanding{})
+		wantProblem(t, l.do(l.Gateway, "GET", "/api/x", "", "Heed-Token", "token-a"), 503, "endpoint-paused")
+	})
+}

@@ -102,7 +102,7 @@ func TestABacklogWaitsForAnOutageAndIsLetOutAsFastAsTheProviderBears(t *testing.
 			t.Errorf("%d of %d were throttled, want fewer than 1 %%", api.refused, api.ok)
 		}
 		// Those that trip the breaker and those on their way with them, then one probe at a time.
-		if n := len(api.during); n > 10+16+12 {
+		if n := len(api.during); n > 10+32+12 {
 			t.Errorf("%d requests were sent during the outage", n)
 		}
 	})
