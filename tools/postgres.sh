@@ -5,8 +5,8 @@
 #   tools/postgres.sh go test ./internal/queue/postgres
 #
 # The cluster lies in a temporary directory, listens on a free port of the
-# loopback and wants a password. fsync is on: what is measured against it is
-# what a disk does. HEED_TEST_POSTGRES_OPTIONS is handed to the server, for
+# loopback and wants a password. fsync is on, as it is by default: what is
+# measured against it is what a disk does. HEED_TEST_POSTGRES_OPTIONS is handed to the server, for
 # instance "-c max_connections=5".
 set -euo pipefail
 
@@ -76,7 +76,7 @@ password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 begin() {
 	# shellcheck disable=SC2086 # the options are words
 	"${user[@]}" "$bin/postgres" -D "$home/data" -p "$1" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
-		-c fsync=on -c max_wal_size=4GB ${HEED_TEST_POSTGRES_OPTIONS:-} >>"$home/log" 2>&1 </dev/null &
+		-c max_wal_size=4GB ${HEED_TEST_POSTGRES_OPTIONS:-} >>"$home/log" 2>&1 </dev/null &
 	server=$!
 	for _ in $(seq 300); do
 		if ! kill -0 "$server" 2>/dev/null; then

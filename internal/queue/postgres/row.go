@@ -152,7 +152,8 @@ func arrays(changes []change) ([]any, error) {
 		f, l := &c.Facts, &c.Ladder
 		seq[i], held[i], token[i], was[i], state[i] = c.seq, c.held, c.token, int16(c.was), int16(f.State)
 		revision[i], status[i], attempts[i], waits[i] = int32(f.Revision), int32(f.Status), int32(l.Attempts), int32(l.Waits)
-		reason[i], class[i], source[i] = fit(f.Reason), fit(f.Class), fit(l.WaitSource)
+		f.Reason, f.Class, l.WaitSource = fit(f.Reason), fit(f.Class), fit(l.WaitSource)
+		reason[i], class[i], source[i] = f.Reason, f.Class, l.WaitSource
 		for j, v := range [8]int64{nanos(f.NextAt), nanos(f.Expires), int64(l.Waited), int64(l.Delay), nanos(l.First),
 			nanos(l.Last), nanos(f.Ended), nanos(f.KeptUntil)} {
 			times[j][i] = v

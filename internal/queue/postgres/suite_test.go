@@ -49,8 +49,8 @@ func options(t testing.TB) postgres.Options {
 	return postgres.Options{Address: postgres.Address(a), Schema: schema, Keys: queue.NewKeys(key)}
 }
 
-// ask runs statements beside the store.
-func ask(t testing.TB, address, text string) {
+// ask runs statements beside the store, one after the other.
+func ask(t testing.TB, address string, statements ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	defer cancel()
@@ -59,8 +59,10 @@ func ask(t testing.TB, address, text string) {
 		t.Fatal(err)
 	}
 	defer c.Close(ctx)
-	if _, err := c.PgConn().Exec(ctx, text).ReadAll(); err != nil {
-		t.Fatal(err)
+	for _, text := range statements {
+		if _, err := c.PgConn().Exec(ctx, text).ReadAll(); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
 	}
 }
 
