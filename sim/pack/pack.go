@@ -9,6 +9,7 @@ import (
 	"github.com/heedproject/heed/sim/pack/folio"
 	"github.com/heedproject/heed/sim/pack/gcs"
 	"github.com/heedproject/heed/sim/pack/generic"
+	"github.com/heedproject/heed/sim/pack/github"
 	"github.com/heedproject/heed/sim/pack/jira"
 	"github.com/heedproject/heed/sim/pack/kalshi"
 	"github.com/heedproject/heed/sim/pack/llm"
@@ -25,6 +26,7 @@ var table = []func() sim.Pack{
 	alma.Pack,
 	folio.Pack,
 	gcs.Pack,
+	github.Pack,
 	jira.Pack,
 	kalshi.Pack,
 	llm.OpenAI,
