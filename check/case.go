@@ -1,0 +1,165 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"github.com/heedproject/heed/sim"
+)
+
+// Case is one thing that a client is tried at: a world, what to do in it, and
+// how to judge what was seen on the wire.
+type Case struct {
+	// ID is group/name, such as retry-after/seconds.
+	ID    string
+	Title string // what happens, in a few words
+	// Rule is what a client breaks that fails here, and who says so.
+	Rule Rule
+	// Weight is what the case counts for in the grade. Default 1.
+	Weight int
+	// Needs are the claims without which the case does not apply.
+	Needs []Claim
+	// Quick cases are those of --quick.
+	Quick bool
+	// World is where the client is let loose. It is called once per run.
+	World func(Place) sim.World
+	// Ask is what the client is asked to do.
+	Ask []Operation
+	// Limit is how long the client may take for all of it. Default 12 s.
+	Limit time.Duration
+	// Linger is how long the session is kept after the last outcome, for
+	// requests that should no longer come.
+	Linger time.Duration
+	// Patient cases are judged too when the client was still at it at the limit,
+	// or has broken.
+	Patient bool
+	// Judge looks at the evidence. It is called after the client has ended.
+	Judge func(*Evidence) Verdict
+}
+
+// Group is the part of the ID before the slash.
+func (c Case) Group() string { return before(c.ID, "/") }
+
+// Rule is what a client ought to do and where it is written.
+type Rule struct {
+	Text   string `json:"text"`
+	Source string `json:"source"`
+}
+
+// Place is what a world may know of where it is served.
+type Place struct {
+	Seed uint64
+	// Case is the id of the case within the simulator.
+	Case string
+	// Base is the URL under which the client reaches it.
+	Base string
+	// Elsewhere is another host, whose journal is evidence too.
+	Elsewhere string
+}
+
+// Kind is what an operation is, beside one request.
+type Kind string
+
+// The kinds of operations. A client that can only make calls is never asked
+// for the others.
+const (
+	Call    Kind = "call"    // one logical request
+	Poll    Kind = "poll"    // GET until the field state is neither pending nor running
+	Receive Kind = "receive" // listen for webhooks; POST a receipt for each one that counts
+)
+
+// Operation is one thing a client is asked to do.
+type Operation struct {
+	// ID tells operations of a case apart; it is the last part of Path, too.
+	ID   string
+	Kind Kind // default Call
+	// Wave says when: those of one wave are asked for together, and the next
+	// wave when all have ended.
+	Wave int
+	// Pause is a rest before the wave of this operation.
+	Pause  time.Duration
+	Method string // default GET
+	Path   string
+	Header map[string]string
+	Body   string
+	// Keyed writes carry an idempotency key.
+	Keyed bool
+	// Worker says which session does it: each has its own, with its own
+	// credential, as the members of a fleet have.
+	Worker int
+	// Tenant shares the credential with others.
+	Tenant string
+	// Deadline is when the client is told to give up. 0: it is not told.
+	Deadline time.Duration
+}
+
+// Mark is the outcome of a case.
+type Mark string
+
+// The marks.
+const (
+	Pass    Mark = "pass"
+	Fail    Mark = "fail"
+	NA      Mark = "n/a"     // the client does not claim to do this
+	Unknown Mark = "unknown" // what was seen does not tell
+)
+
+// Verdict is a mark and the sentence that says why, with the numbers.
+type Verdict struct {
+	Mark  Mark
+	Cause string
+}
+
+// Claim is a word for what a client says it does; it may have a value:
+// concurrency=4.
+type Claim string
+
+// The claims. Those of a client that says nothing are Ordinary.
+const (
+	Retries     Claim = "retry"       // it repeats what may be repeated
+	Writes      Claim = "write"       // it can send other methods than GET, and bodies
+	Headers     Claim = "header"      // it sends the header fields that it is given
+	Deadlines   Claim = "deadline"    // it gives up when it is told to
+	Keyed       Claim = "keyed"       // it repeats writes that carry an idempotency key
+	Keys        Claim = "key"         // it makes such keys by itself
+	Validates   Claim = "validate"    // it looks into a 200: JSON, emptiness
+	Envelopes   Claim = "envelope"    // it knows an error envelope in a 200
+	Fresh       Claim = "stale"       // it refuses answers that are too old
+	Paces       Claim = "pace"        // it heeds quota headers before the next request
+	Remembers   Claim = "session"     // what one operation learns the next one knows
+	Parallel    Claim = "parallel"    // it can do several operations at a time
+	Budgets     Claim = "budget"      // it bounds its retries by a share of all calls
+	Breaks      Claim = "breaker"     // it has a circuit breaker
+	Concurrency Claim = "concurrency" // it bounds what is open at a time; needs a value
+	Cap         Claim = "cap"         // its backoff is never longer; needs a value
+	Timeouts    Claim = "timeout"     // it ends an attempt that takes too long; needs a value
+	Tenants     Claim = "tenant"      // it is fair among tenants
+	Tokens      Claim = "token"       // it gets and renews bearer tokens
+	Polls       Claim = "poll"
+	Webhooks    Claim = "webhook"
+)
+
+// Ordinary are the claims of a client that says nothing.
+func Ordinary() []Claim { return []Claim{Retries} }
+
+// value returns what follows the = of a claim, and whether it is made.
+func value(claims []Claim, c Claim) (string, bool) {
+	for _, have := range claims {
+		if name, v := cut(string(have), "="); name == string(c) {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// lacks returns the first claim that the case needs and the client lacks.
+func (c Case) lacks(claims []Claim) (Claim, bool) {
+	i := slices.IndexFunc(c.Needs, func(n Claim) bool {
+		_, ok := value(claims, n)
+		return !ok
+	})
+	if i < 0 {
+		return "", false
+	}
+	return c.Needs[i], true
+}

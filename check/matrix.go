@@ -1,0 +1,8 @@
+package check
+
+import "slices"
+
+// All returns every case, in the order in which they are shown.
+func All() []Case {
+	return slices.Concat(transient(), final(), retryAfter())
+}

@@ -1,0 +1,242 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/heedproject/heed/sim"
+)
+
+// errLimit is why a case was ended.
+var errLimit = errors.New("did not end in time")
+
+// play is a case in progress.
+type play struct {
+	run   *run
+	of    *Case
+	place Place
+	ctx   context.Context
+
+	sessions []Session // by worker
+	keys     []string
+
+	mu       sync.Mutex
+	outcomes map[string]Outcome
+}
+
+// play asks the client for everything that the case has for it, and gathers
+// the evidence.
+func (r *run) play(ctx context.Context, c *Case) (*Evidence, error) {
+	limit := cmp.Or(r.Limit, c.limit())
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLimit)
+	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	place, err := r.stage.begin(c, r.Seed, end)
+	if err != nil {
+		return nil, err
+	}
+	p := &play{run: r, of: c, place: place, ctx: ctx, outcomes: map[string]Outcome{}}
+	err = p.open()
+	if err == nil {
+		p.waves()
+		p.rest(c.Linger)
+	}
+	out := p.close()
+	here, there, done := r.stage.end(place)
+	if err != nil {
+		return nil, err
+	}
+	return &Evidence{Case: c, Claims: r.hello.Claims, Journal: here, Elsewhere: there, Effects: done,
+		Outcomes: p.outcomes, Output: out, Told: p.leaks(out)}, nil
+}
+
+// open begins a session for each worker.
+func (p *play) open() error {
+	workers := 1
+	for _, o := range p.of.Ask {
+		workers = max(workers, o.Worker+1)
+	}
+	p.sessions, p.keys = make([]Session, workers), make([]string, workers)
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for i := range workers {
+		p.keys[i] = fmt.Sprintf("hc-%x-%s-%d", p.run.Seed, strings.ReplaceAll(p.place.Case, ".", "-"), i)
+		wg.Go(func() { p.sessions[i], errs[i] = p.openOne(i) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (p *play) openOne(i int) (Session, error) {
+	p.run.opening <- struct{}{}
+	defer func() { <-p.run.opening }()
+	s := Setting{Case: p.place.Case, BaseURL: p.place.Base, APIKey: p.keys[i], Seed: p.run.Seed + uint64(i), id: rand.Text()}
+	if _, ok := value(p.run.hello.Claims, Tokens); ok {
+		s.TokenURL = p.place.Base + "/oauth/token"
+	}
+	for _, o := range p.of.Ask {
+		s.Deadline = max(s.Deadline, o.Deadline)
+	}
+	one, err := p.run.Client.Open(p.ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("the client does not start: %w", err)
+	}
+	return one, nil
+}
+
+// waves asks for the operations, wave by wave.
+func (p *play) waves() {
+	_, parallel := value(p.run.hello.Claims, Parallel)
+	var all []int
+	for _, o := range p.of.Ask {
+		all = append(all, o.Wave)
+	}
+	slices.Sort(all)
+	for _, wave := range slices.Compact(all) {
+		var wg sync.WaitGroup
+		var turn [1024]sync.Mutex // one operation of a worker at a time, unless it can do more
+		for i := range p.of.Ask {
+			o := &p.of.Ask[i]
+			if o.Wave != wave {
+				continue
+			}
+			if !p.rest(o.Pause) {
+				return
+			}
+			wg.Go(func() {
+				if !parallel {
+					turn[o.Worker].Lock()
+					defer turn[o.Worker].Unlock()
+				}
+				p.do(o)
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// rest waits and tells whether the case goes on.
+func (p *play) rest(d time.Duration) bool {
+	if d <= 0 {
+		return p.ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-p.ctx.Done():
+		return false
+	}
+}
+
+func (p *play) do(o *Operation) {
+	began := time.Now()
+	var got Outcome
+	if p.ctx.Err() != nil {
+		got = Outcome{Broken: p.why()}
+	} else {
+		got = p.sessions[o.Worker].Do(p.ctx, p.task(o))
+	}
+	got.Began, got.Ended = began, time.Now()
+	if got.Broken != "" && p.ctx.Err() != nil {
+		got.Broken = p.why()
+	}
+	if o.Kind == Receive && got.URL != "" {
+		p.listen(o, got.URL)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.outcomes[o.ID] = got
+}
+
+// why says why the case was ended from outside.
+func (p *play) why() string {
+	if cause := context.Cause(p.ctx); errors.Is(cause, errFlood) {
+		return fmt.Sprintf("%v with more than %d requests", cause, most)
+	}
+	return fmt.Sprintf("%v (%s)", errLimit, brief(cmp.Or(p.run.Limit, p.of.limit())))
+}
+
+func (p *play) task(o *Operation) Task {
+	t := Task{ID: o.ID, Kind: cmp.Or(o.Kind, Call), Method: cmp.Or(o.Method, "GET"), URL: p.place.Base + o.Path,
+		Header: map[string]string{}, Body: o.Body, Keyed: o.Keyed, Tenant: o.Tenant, DeadlineMS: o.Deadline.Milliseconds()}
+	for name, v := range o.Header {
+		t.Header[name] = v
+	}
+	if _, own := value(p.run.hello.Claims, Tokens); !own || !p.of.needs(Tokens) {
+		t.Header["Authorization"] = "Bearer " + p.keys[o.Worker]
+	}
+	if o.Body != "" {
+		t.Header["Content-Type"] = "application/json"
+	}
+	if _, own := value(p.run.hello.Claims, Keys); o.Keyed && !own {
+		t.Header["Idempotency-Key"] = fmt.Sprintf("key-%x-%s-%s", p.run.Seed, p.place.Case, o.ID)
+	}
+	if o.Kind == Receive {
+		t.Secret = hookSecret
+	}
+	return t
+}
+
+func (c *Case) needs(claim Claim) bool { return slices.Contains(c.Needs, claim) }
+
+// hookSecret signs the webhooks of a case.
+const hookSecret = "whsec_aGVlZC1jaGVjay1zaWducy13aXRoLXRoaXM="
+
+// listen sends the webhooks of the case to where the client listens.
+func (p *play) listen(o *Operation, url string) {
+	_, _, _ = p.run.stage.api.Case(p.place.Case).AddWebhook(sim.Webhook{URL: url, Secret: hookSecret})
+}
+
+// close ends the sessions and adds up what they wrote.
+func (p *play) close() Output {
+	var all Output
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, s := range p.sessions {
+		if s == nil {
+			continue
+		}
+		wg.Go(func() {
+			o := s.Close()
+			mu.Lock()
+			defer mu.Unlock()
+			all.Text += o.Text
+			all.Bytes += o.Bytes
+			all.Left += o.Left
+		})
+	}
+	wg.Wait()
+	return all
+}
+
+// leaks are the secrets of the case that the client has told.
+func (p *play) leaks(out Output) []string {
+	text := out.Text
+	for _, o := range p.outcomes {
+		text += "\n" + o.Error
+	}
+	var told []string
+	for _, k := range p.keys {
+		switch {
+		case strings.Contains(text, k):
+			told = append(told, "the API key")
+		case strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(k))):
+			told = append(told, "the API key in base64")
+		}
+	}
+	if strings.Contains(text, hookSecret) {
+		told = append(told, "the secret of the webhooks")
+	}
+	return slices.Compact(told)
+}

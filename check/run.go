@@ -1,0 +1,196 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	usualLimit = 12 * time.Second
+	atOnce     = 48 // cases; most of them wait most of the time
+)
+
+// Options say what is checked and how.
+type Options struct {
+	Client Client
+	// Cases are what it is tried at. Default: All.
+	Cases []Case
+	// Only keeps the cases whose id or group one of these patterns matches, as
+	// path.Match has it. Default: all.
+	Only []string
+	// Quick keeps a dozen cases that take about two seconds.
+	Quick bool
+	// Seed makes other ids and other chance.
+	Seed uint64
+	// Limit is how long the client may take for a case. Default: what the case says.
+	Limit time.Duration
+	// Listen is where the world is served. Default: a free port of 127.0.0.1.
+	Listen string
+	// Via is the URL of a gateway that stands before Listen.
+	Via string
+	// Known are the ids of cases that are known to fail.
+	Known []string
+	// Claims are added to those of the client, Without taken away.
+	Claims, Without []Claim
+	// Progress is told of every case that ends, one call at a time. Optional.
+	Progress func(done, all int, r Result)
+}
+
+// Run lets the client loose on every case and judges what was seen.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	cases, err := o.pick()
+	if err != nil {
+		return nil, err
+	}
+	hello, err := o.Client.Hello(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("check: the client does not answer: %w", err)
+	}
+	if hello.Claims == nil {
+		hello.Claims = Ordinary()
+	}
+	hello.Claims = slices.DeleteFunc(slices.Concat(hello.Claims, o.Claims), func(c Claim) bool {
+		_, gone := value(o.Without, Claim(before(string(c), "=")))
+		return gone
+	})
+	s, err := newStage(cmp.Or(o.Listen, "127.0.0.1:0"), o.Via)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	r := &run{Options: o, stage: s, hello: hello, opening: make(chan struct{}, 2*runtime.NumCPU())}
+	began := time.Now()
+	report := &Report{Client: hello, Seed: o.Seed, Began: began.UTC().Truncate(time.Second), Results: r.all(ctx, cases)}
+	report.Took = time.Since(began)
+	report.grade()
+	if ctx.Err() != nil {
+		return report, context.Cause(ctx)
+	}
+	return report, nil
+}
+
+// pick returns the cases that are asked for.
+func (o *Options) pick() ([]Case, error) {
+	cases := o.Cases
+	if cases == nil {
+		cases = All()
+	}
+	for _, p := range o.Only {
+		known := slices.ContainsFunc(cases, func(c Case) bool { return c.matches(p) })
+		if _, err := path.Match(p, ""); err != nil || !known {
+			return nil, fmt.Errorf("check: no case is called %q; heed check list names them", p)
+		}
+	}
+	for _, id := range o.Known {
+		if !slices.ContainsFunc(cases, func(c Case) bool { return c.ID == id }) {
+			return nil, fmt.Errorf("check: the known failure %q is no case; heed check list names them", id)
+		}
+	}
+	var picked []Case
+	for _, c := range cases {
+		wanted := len(o.Only) == 0 || slices.ContainsFunc(o.Only, c.matches)
+		if wanted && (c.Quick || !o.Quick) {
+			picked = append(picked, c)
+		}
+	}
+	if len(picked) == 0 {
+		return nil, errors.New("check: no case is left; leave out --quick, or name others")
+	}
+	return picked, nil
+}
+
+func (c Case) matches(pattern string) bool {
+	whole, _ := path.Match(pattern, c.ID) // the caller has checked the pattern
+	return whole || pattern == c.Group()
+}
+
+// run is a check that goes on.
+type run struct {
+	Options
+	stage   *stage
+	hello   Hello
+	opening chan struct{} // sessions that begin: programs that start are hungry
+
+	mu   sync.Mutex
+	done int
+}
+
+// all tries the cases, many at a time, and returns the results in their order.
+func (r *run) all(ctx context.Context, cases []Case) []Result {
+	width := atOnce
+	if r.hello.Serial {
+		width = 1
+	}
+	results := make([]Result, len(cases))
+	slots := make(chan struct{}, width)
+	var wg sync.WaitGroup
+	for _, i := range longestFirst(cases) {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			results[i] = r.one(ctx, &cases[i])
+			r.tell(len(cases), results[i])
+		})
+	}
+	wg.Wait()
+	return results
+}
+
+// longestFirst is the order in which cases begin, so that the whole takes as
+// long as its slowest case.
+func longestFirst(cases []Case) []int {
+	order := make([]int, len(cases))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(cases[b].limit(), cases[a].limit())
+	})
+	return order
+}
+
+func (c *Case) limit() time.Duration { return cmp.Or(c.Limit, usualLimit) }
+
+func (r *run) tell(all int, one Result) {
+	if r.Progress == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done++
+	r.Progress(r.done, all, one)
+}
+
+// one tries one case.
+func (r *run) one(ctx context.Context, c *Case) Result {
+	res := Result{ID: c.ID, Group: c.Group(), Title: c.Title, Rule: c.Rule, Weight: max(c.Weight, 1),
+		Known: slices.Contains(r.Known, c.ID)}
+	if claim, ok := c.lacks(r.hello.Claims); ok {
+		res.Mark, res.Cause = NA, fmt.Sprintf("the client does not claim %q", claim)
+		return res
+	}
+	began := time.Now()
+	e, err := r.play(ctx, c)
+	res.Took = time.Since(began)
+	switch {
+	case ctx.Err() != nil:
+		res.Mark, res.Cause = Unknown, "the check was interrupted"
+		return res
+	case err != nil:
+		res.Mark, res.Cause = Fail, err.Error()
+		return res
+	}
+	v, broken := e.broken()
+	if !broken || c.Patient {
+		v = c.Judge(e)
+	}
+	res.Mark, res.Cause, res.Timeline = v.Mark, v.Cause, e.timeline()
+	return res
+}

@@ -1,0 +1,154 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedproject/heed/sim"
+)
+
+// most is how many requests a client may send in one case before it is taken
+// for one that floods.
+const most = 5000
+
+// stage serves the worlds of a run.
+type stage struct {
+	api       *sim.API
+	other     *sim.API
+	servers   []*http.Server
+	base      string // without the case
+	elsewhere string
+	running   sync.WaitGroup
+
+	mu     sync.Mutex
+	guards map[string]*guard
+}
+
+// guard counts the requests of a case and ends it when there are too many.
+type guard struct {
+	seen atomic.Int64
+	end  context.CancelCauseFunc
+}
+
+var errFlood = errors.New("flooded the server")
+
+// newStage listens on listen; clients reach it by via, if that is given.
+func newStage(listen, via string) (*stage, error) {
+	s := &stage{guards: map[string]*guard{}}
+	var err error
+	if s.api, err = sim.New(sim.World{}); err != nil {
+		return nil, err
+	}
+	if s.other, err = sim.New(sim.World{Packs: []sim.Pack{elsewhere()}}); err != nil {
+		return nil, err
+	}
+	if s.base, err = s.serve(listen, s.watched()); err != nil {
+		return nil, err
+	}
+	there, err := s.serve("127.0.0.1:0", s.other)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	// By another name: clients compare names, and many compare nothing else.
+	s.elsewhere = strings.Replace(there, "127.0.0.1", "localhost", 1)
+	if via != "" {
+		u, err := url.Parse(via)
+		if err != nil || u.Host == "" {
+			s.close()
+			return nil, fmt.Errorf("check: %q is no URL of a gateway; give one such as http://127.0.0.1:8642/demo", via)
+		}
+		s.base = strings.TrimSuffix(via, "/")
+	}
+	return s, nil
+}
+
+func (s *stage) serve(addr string, h http.Handler) (string, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return "", fmt.Errorf("check: the world of the client cannot be served: %w", err)
+	}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	s.servers = append(s.servers, srv)
+	s.running.Go(func() { _ = srv.Serve(l) }) // it ends by close
+	return "http://" + l.Addr().String(), nil
+}
+
+// watched serves the api and counts.
+func (s *stage) watched() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, _ := cut(strings.TrimPrefix(r.URL.Path, "/t/"), "/")
+		s.mu.Lock()
+		g := s.guards[id]
+		s.mu.Unlock()
+		if g == nil {
+			http.Error(w, "heed check: no such case is running", http.StatusNotFound)
+			return
+		}
+		if g.seen.Add(1) > most {
+			g.end(errFlood)
+			http.Error(w, "heed check: too many requests in this case", http.StatusTooManyRequests)
+			return
+		}
+		s.api.ServeHTTP(w, r)
+	})
+}
+
+// begin makes the world of a case.
+func (s *stage) begin(c *Case, seed uint64, end context.CancelCauseFunc) (p Place, err error) {
+	id := strings.ReplaceAll(c.ID, "/", ".")
+	p = Place{Seed: seed, Case: id, Base: s.base + "/t/" + id, Elsewhere: s.elsewhere + "/t/" + id}
+	w := c.World(p)
+	w.Seed = seed
+	if _, err := s.api.Begin(id, w); err != nil {
+		return p, fmt.Errorf("check: case %s: %w", c.ID, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.guards[id] = &guard{end: end}
+	return p, nil
+}
+
+// end closes a case and returns what was seen, when nothing is open any more.
+func (s *stage) end(p Place) (here, there sim.Journal, done sim.Effects) {
+	one := s.api.Case(p.Case)
+	for range 40 {
+		here = one.Journal()
+		if !open(here) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.mu.Lock()
+	delete(s.guards, p.Case)
+	s.mu.Unlock()
+	here, there, done = one.Journal(), s.other.Case(p.Case).Journal(), one.Effects()
+	s.api.Remove(p.Case)
+	return here, there, done
+}
+
+func open(j sim.Journal) bool {
+	for _, e := range j.Entries {
+		if e.Open {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *stage) close() {
+	for _, srv := range s.servers {
+		_ = srv.Close()
+	}
+	s.running.Wait()
+	s.api.Close()
+	s.other.Close()
+}
