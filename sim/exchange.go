@@ -145,6 +145,28 @@ func (x *Exchange) Effect(kind, subject string, amount int64) {
 	x.own.ledger.add(kind, subject, amount)
 }
 
+// Left is what is left for the caller of x at the first limit of this name,
+// for providers that tell it in the body. Only Do, CostOf and Tell may ask.
+func (x *Exchange) Left(name string) (rate.Told, bool) {
+	for i := range x.pack.limits {
+		if l := &x.pack.limits[i]; l.Name == name {
+			return x.own.meter(x, i).Told(&l.Limit, x.Now())
+		}
+	}
+	return rate.Told{}, false
+}
+
+// Spend takes more from the limits of this name that count x, once it is known
+// what x really cost; less than 0 is given back. Only Do may spend.
+func (x *Exchange) Spend(name string, cost float64) {
+	for i := range x.pack.limits {
+		l := &x.pack.limits[i]
+		if l.Name == name && l.applies(x.Request.Method, x.Path) {
+			x.own.meter(x, i).Spend(&l.Limit, x.Now(), cost)
+		}
+	}
+}
+
 // Refuse writes a refusal in the dialect of the pack.
 func (x *Exchange) Refuse(r Refusal) Answer {
 	if r.Detail == "" {
@@ -162,9 +184,9 @@ func (x *Exchange) read() {
 		return // an in-memory transport may leave it out
 	}
 	var err error
-	x.Body, err = io.ReadAll(http.MaxBytesReader(x.w, x.Request.Body, maxBody))
+	x.Body, err = io.ReadAll(http.MaxBytesReader(x.w, x.Request.Body, int64(x.pack.MaxBody)))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		x.refused = &Refusal{Kind: TooLarge, Detail: "the body is longer than " + strconv.Itoa(maxBody) + " bytes"}
+		x.refused = &Refusal{Kind: TooLarge, Detail: "the body is longer than " + strconv.Itoa(x.pack.MaxBody) + " bytes"}
 	} else if err != nil {
 		x.refused = &Refusal{Kind: BadRequest, Detail: "the body could not be read; send all of it"}
 	}
@@ -206,24 +228,50 @@ func (x *Exchange) begin() {
 	c.journal.add(&x.entry)
 }
 
-// claim takes the next step of the first line that matches.
+// claim takes the next step of the first line that matches, or else what the
+// pack plans for x.
 func (x *Exchange) claim() {
+	s := x.next()
+	if s == nil && x.pack.Script != nil {
+		s = x.planned()
+	}
+	if s != nil {
+		x.step, x.entry.step = s, s
+	}
+}
+
+func (x *Exchange) next() *step {
 	c := x.own
 	if len(c.steps.rules) == 0 {
-		return
+		return nil
 	}
 	i, apart, ok := c.steps.find(x)
 	if !ok {
-		return
+		return nil
 	}
 	at := x.caller.hash.text(apart).number(i)
 	n, _ := c.claimed.get(at)
 	s, ok := c.steps.rules[i].at(n)
 	if !ok {
-		return
+		return nil
 	}
 	c.claimed.put(at, n+1)
-	x.step, x.entry.step = s, s
+	return s
+}
+
+// planned is the step that the script of the pack has for x. A text that is no
+// step is an error of the pack, and is told to whoever asks.
+func (x *Exchange) planned() *step {
+	text := x.pack.Script(x)
+	if text == "" {
+		return nil
+	}
+	s, err := parseStep(text)
+	if err != nil {
+		x.refused = &Refusal{Kind: Failed, Detail: "the pack " + x.pack.Name + " plans no step: " + err.Error()}
+		return nil
+	}
+	return &s
 }
 
 // usual is the behaviour without a step: authorization, the limits, chance,
@@ -335,6 +383,9 @@ func (x *Exchange) cost(l *limit) float64 {
 func (x *Exchange) tell(now time.Time) {
 	var told []rate.Told
 	dialect := x.pack.Dialect.Quota
+	if f := x.pack.Dialect.Tell; f != nil {
+		dialect = func(an *Answer, told []rate.Told) { f(x, an, told) }
+	}
 	for i := range x.pack.limits {
 		l := &x.pack.limits[i]
 		if !l.applies(x.Request.Method, x.Path) {

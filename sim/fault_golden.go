@@ -40,11 +40,14 @@ type goldenExchange struct {
 // golden reads the exchanges of p once.
 func (a *realm) golden(p *pack) []goldenExchange {
 	p.goldenOnce.Do(func() {
-		name := p.Golden
-		if name == "" {
-			name = p.Name
+		names := strings.Fields(p.Golden)
+		if len(names) == 0 {
+			names = []string{p.Name}
 		}
-		p.goldens, p.goldenErr = readGolden(name)
+		for _, name := range names {
+			all, err := readGolden(name)
+			p.goldens, p.goldenErr = append(p.goldens, all...), errors.Join(p.goldenErr, err)
+		}
 	})
 	return p.goldens
 }

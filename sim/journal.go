@@ -96,7 +96,7 @@ func clip(path string) string {
 
 // pageSize is how many records are made room for at a time, so that a journal
 // is not copied as it grows.
-const pageSize = 256
+const pageSize = 32
 
 // journal is a ring of pages.
 type journal struct {

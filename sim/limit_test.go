@@ -152,3 +152,44 @@ func TestAPackSaysByWhatALimitCounts(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// metered is a pack that tells what is left in header and body, and gives back
+// what a request did not need.
+func metered() sim.Pack {
+	return sim.Pack{
+		Name:   "metered",
+		Limits: []rate.Limit{{Name: "points", Kind: rate.FixedWindow, Capacity: 100, Window: time.Hour, Weighted: true}},
+		Dialect: sim.Dialect{Tell: func(x *sim.Exchange, an *sim.Answer, told []rate.Told) {
+			an.Set("Reset-At", x.Now().Add(told[0].Reset).UTC().Format(time.TimeOnly))
+		}},
+		Operations: []sim.Operation{{Route: "GET /query", Cost: 30, Do: func(x *sim.Exchange) sim.Answer {
+			x.Spend("points", -20)
+			left, ok := x.Left("points")
+			if _, other := x.Left("other"); !ok || other {
+				return x.Refuse(sim.Refusal{Kind: sim.Failed})
+			}
+			return sim.JSON(200, left.Remaining)
+		}}},
+	}
+}
+
+func TestWhatARequestDidNotNeedIsGivenBackAndWhatIsLeftIsTold(t *testing.T) {
+	a := api(t, sim.World{Packs: []sim.Pack{metered()}, Clock: sim.Clock{Stepped: true, Start: noon.Add(20 * time.Minute)}})
+	w := ask(a, "GET", "/query", "")
+	if got := w.Header().Get("Reset-At"); w.Code != 200 || got != "13:00:00" {
+		t.Errorf("got %d, %q", w.Code, got)
+	}
+	got := []string{w.Body.String(), ask(a, "GET", "/query", "").Body.String()}
+	if diff := cmp.Diff(got, []string{"90\n", "80\n"}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAPackMayHaveTheGoldenExchangesOfSeveralProfiles(t *testing.T) {
+	p := sim.Generic()
+	p.Golden = "generic stripe"
+	a := api(t, sim.World{Packs: []sim.Pack{p}, Steps: "GET /health: golden(an edge that limits), golden(an object that another request holds)"})
+	if got := statuses(a, "/health", 2); got[0] != 429 || got[1] != 429 {
+		t.Errorf("got %v", got)
+	}
+}

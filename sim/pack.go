@@ -37,8 +37,15 @@ type Pack struct {
 	Expire func(*Exchange)
 	// Webhooks is how it tells of the events that its operations emit.
 	Webhooks Webhooks
+	// MaxBody bounds the body of a request, in bytes. Default 1 MiB.
+	MaxBody int
+	// Script returns the step for a request, in the words of ParseSteps, where
+	// the script of the case has none for it: for providers that let a client
+	// plan its failures. It runs alone in its case and may change what it keeps.
+	// "": none. Optional.
+	Script func(*Exchange) string
 	// Golden names the file of provider/golden whose answers the step
-	// golden(NAME) serves. Default: Name.
+	// golden(NAME) serves, or several with spaces between them. Default: Name.
 	Golden string
 }
 
@@ -125,6 +132,9 @@ type Dialect struct {
 	Refuse func(*Exchange, Refusal) Answer
 	// Quota adds what headers tell of the limits that counted the request.
 	Quota func(*Answer, []rate.Told)
+	// Tell does the same, in place of Quota, where the headers depend on the
+	// clock or on the request. It has the case to itself.
+	Tell func(*Exchange, *Answer, []rate.Told)
 	// Envelope is an error inside a 200, for the step envelope.
 	Envelope func(*Exchange) Answer
 	// Keys says how idempotency keys work.
@@ -221,6 +231,9 @@ func newPack(p Pack, index int, limits []rate.Limit) (*pack, error) {
 	}
 	if limits == nil {
 		limits = p.Limits
+	}
+	if p.MaxBody == 0 {
+		p.MaxBody = maxBody
 	}
 	ready := &pack{Pack: p, index: index, keys: p.Dialect.Keys.withDefaults(), hooks: p.Webhooks.withDefaults()}
 	for _, o := range p.Operations {

@@ -248,3 +248,13 @@ func (p *scanner) repeat(s *step) error {
 	s.repeat = n
 	return nil
 }
+
+// parseStep reads one step, with nothing after it.
+func parseStep(text string) (step, error) {
+	p := scanner{line: text, number: 1}
+	s, err := p.step(false)
+	if err == nil && !p.done() {
+		err = p.errorAt(p.pos, "write one step", "%q is not expected here", p.line[p.pos:])
+	}
+	return s, err
+}

@@ -38,6 +38,9 @@
 //     x.After runs have the case to themselves.
 //  8. Limits: rate.Limit values, with the provider's own names. Dialect.Quota
 //     turns what is left into its headers; an empty function tells nothing.
+//     Dialect.Tell does so with the Exchange at hand. x.Left and x.Spend are for
+//     bodies that tell the quota, and for costs that are known afterwards. The
+//     scope Custom counts apart by what Pack.LimitBy returns.
 //  9. Authorize returns a *Refusal or nil; Credential says whose request it is;
 //     Expire makes that credential invalid. Tokens that a login hands out are
 //     rows like all else: keep when they end by x.Now.
@@ -53,6 +56,8 @@
 //  13. Webhooks: call x.Emit where the provider would tell of an event, also when
 //     nobody listens. Pack.Webhooks says how it signs, how long it waits and
 //     repeats. An operation by which users register a URL calls x.Subscribe.
+//  14. Pack.Script gives a request its step where a client may plan failures;
+//     Pack.MaxBody is for those that take more than 1 MiB.
 //
 // Test a pack through sim.New(sim.World{Packs: []sim.Pack{NAME.Pack()}}) and
 // its ServeHTTP: one fact per test, the traps of the provider first. Give a

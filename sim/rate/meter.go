@@ -63,10 +63,10 @@ func (m *Meter) Blocked(now time.Time) (blocked, banned bool) {
 	return blocked, blocked && m.banned
 }
 
-// Spend takes cost; Ask has said 0.
+// Spend takes cost; Ask has said 0. A cost below 0 is given back.
 func (m *Meter) Spend(l *Limit, now time.Time, cost float64) {
 	m.turn(l, now)
-	m.used += cost
+	m.used = max(m.used+cost, 0)
 	m.block, m.early, m.banned = 0, 0, false
 }
 
