@@ -16,6 +16,19 @@
 // keys. Notifications are kept, and nothing is published. No credential is
 // asked for, and there are no limits of its own: World.Limits and World.Rate
 // set some. A case holds at most 1 GiB of objects; equal contents count once.
+//
+// # Retry tests
+//
+// A client can plan its own failures, as with Google's storage testbench:
+//
+//	POST /retry_test   {"instructions": {"storage.buckets.get": ["return-503", "return-503"]}}
+//
+// answers with an id. Requests that carry it in x-retry-test-id meet the
+// instructions of their method one after the other, and GET /retry_test/{id}
+// tells whether all were used up. The instructions: return-CODE,
+// return-reset-connection, return-broken-stream, return-broken-stream-after-NK,
+// return-broken-stream-final-chunk-after-NB, return-CODE-after-NK,
+// stall-for-Ns-after-MK. Any other is answered with 501.
 package gcs
 
 import (
@@ -26,6 +39,10 @@ import (
 	"github.com/heedproject/heed/sim/rate"
 )
 
+// maxBody bounds one request: Google's clients send chunks of 16 MiB unless
+// they are told otherwise.
+const maxBody = 64 << 20
+
 // Pack returns it.
 func Pack() sim.Pack {
 	return sim.Pack{
@@ -33,6 +50,8 @@ func Pack() sim.Pack {
 		Hosts:      []string{"storage.googleapis.com"},
 		Dialect:    sim.Dialect{Refuse: refuse, Quota: func(*sim.Answer, []rate.Told) {}},
 		Authorize:  unencrypted,
+		MaxBody:    maxBody,
+		Script:     instruct,
 		Operations: operations(),
 	}
 }
@@ -66,7 +85,7 @@ func operations() []sim.Operation {
 	list = append(list, accessOperations("storage.bucket_acl", b+"/acl", "", bucketAccess)...)
 	list = append(list, accessOperations("storage.default_object_acl", b+"/defaultObjectAcl", "", defaultAccess)...)
 	list = append(list, accessOperations("storage.object_acl", o, "{object}/acl", objectAccess)...)
-	return append(list, objectOperations(o)...)
+	return append(append(list, objectOperations(o)...), retryOperations()...)
 }
 
 func objectOperations(o string) []sim.Operation {
@@ -84,6 +103,15 @@ func objectOperations(o string) []sim.Operation {
 		{Name: "storage.objects.patch", Route: "PATCH " + o, When: shaped("{object}"), Do: patchObject},
 		{Name: "storage.objects.update", Route: "PUT " + o, When: shaped("{object}"), Do: updateObject},
 		{Name: "storage.objects.delete", Route: "DELETE " + o, When: shaped("{object}"), Do: deleteObject},
+	}
+}
+
+func retryOperations() []sim.Operation {
+	return []sim.Operation{
+		{Name: "retry_test.create", Route: "POST /retry_test", Do: createTrial, Free: true},
+		{Name: "retry_test.list", Route: "GET /retry_tests", Do: listTrials, Free: true},
+		{Name: "retry_test.get", Route: "GET /retry_test/{id}", Do: getTrial, Free: true},
+		{Name: "retry_test.delete", Route: "DELETE /retry_test/{id}", Do: deleteTrial, Free: true},
 		{Name: "storage.objects.get.xml", Route: "GET /{bucket}/{path...}", Do: getXML},
 	}
 }
