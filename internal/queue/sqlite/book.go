@@ -62,7 +62,19 @@ type gate struct {
 	// idle is when the next call may be due, as far as is known: never later
 	// than the truth, so that nothing is overlooked.
 	idle int64
-	all  *gate // of the whole endpoint; nil: none
+	none uint16 // bit p: certainly no call of priority p is queued
+	all  *gate  // of the whole endpoint; nil: none
+}
+
+// priorities are 0 to 9.
+const priorities = 10
+
+func (g *gate) has(priority int) bool { return g.none&(1<<priority) == 0 }
+
+// wait notes that a call is queued.
+func (g *gate) wait(priority int, at int64) {
+	g.idle = min(g.idle, at)
+	g.none &^= 1 << priority
 }
 
 type tally struct {

@@ -16,16 +16,46 @@ const maxRescue = 256
 
 // Claim implements queue.Feed.
 func (s *Store) Claim(ctx context.Context, now time.Time, ask queue.Ask) (queue.Batch, error) {
-	var batch queue.Batch
+	var h hand
 	err := s.do(ctx, func(b *book) error {
 		b.rescue(now)
-		batch = b.claim(now, ask)
+		h = b.claim(now, ask)
 		return nil
 	})
 	if err != nil {
 		return queue.Batch{}, err
 	}
-	return batch, nil
+	return s.unseal(ctx, now, &h)
+}
+
+// hand is what a claim hands out, still sealed.
+type hand struct {
+	batch  queue.Batch
+	sealed [][]byte
+}
+
+// unseal opens the requests of claims, while the writer goes on. A call that
+// cannot be read ends here.
+func (s *Store) unseal(ctx context.Context, now time.Time, h *hand) (queue.Batch, error) {
+	var dead []queue.Settlement
+	all := h.batch.Claims
+	h.batch.Claims = all[:0]
+	for i := range all {
+		c := all[i]
+		var err error
+		if c.Request, err = s.keys.OpenRequest(&c.Facts, h.sealed[i]); err != nil {
+			dead = append(dead, queue.Settlement{ID: c.ID, Lease: c.Lease,
+				Outcome: queue.Outcome{State: queue.Dead, Reason: queue.ReasonUnreadable}})
+			continue
+		}
+		h.batch.Claims = append(h.batch.Claims, c)
+	}
+	if len(dead) > 0 {
+		if _, err := s.Settle(context.WithoutCancel(ctx), now, dead); err != nil {
+			return queue.Batch{}, err
+		}
+	}
+	return h.batch, nil
 }
 
 // rescue takes the leases back that have run out.
@@ -85,23 +115,23 @@ type line struct {
 	all   bool // nothing else of the gate is due
 }
 
-func (b *book) claim(now time.Time, ask queue.Ask) queue.Batch {
-	var batch queue.Batch
+func (b *book) claim(now time.Time, ask queue.Ask) hand {
+	var h hand
 	at := nanos(now)
 	next := int64(math.MaxInt64)
 	lines := b.lines(at, ask, &next)
-	for len(batch.Claims) < ask.Max && len(lines) > 0 { // again if some had expired
+	for len(h.sealed) < ask.Max && len(lines) > 0 { // again if some had expired
 		var seqs []int64
-		seqs, lines = b.draw(lines, ask.Max-len(batch.Claims), at, &next)
-		batch.Claims = append(batch.Claims, b.lease(now, seqs, ask)...)
+		seqs, lines = b.draw(lines, ask.Max-len(h.sealed), at, &next)
+		b.lease(now, seqs, ask, &h)
 	}
 	if len(lines) > 0 {
 		next = at
 	}
 	if next < math.MaxInt64 {
-		batch.Next = instant(next)
+		h.batch.Next = instant(next)
 	}
-	return batch
+	return h
 }
 
 // draw takes up to n calls, one of each gate in turn.
@@ -162,11 +192,12 @@ func (b *book) lines(at int64, ask queue.Ask, next *int64) []line {
 
 // rest finds when a gate of which nothing is due will have something.
 func (b *book) rest(g *gate, at int64) int64 {
-	var soonest *int64
-	b.row(b.q.upcoming, []any{&soonest}, g.id, at)
 	g.idle = math.MaxInt64
-	if soonest != nil {
-		g.idle = *soonest
+	for p := range priorities {
+		var soonest int64
+		if g.has(p) && b.row(b.q.upcoming, []any{&soonest}, g.id, p, at) {
+			g.idle = min(g.idle, soonest)
+		}
 	}
 	b.undo = append(b.undo, func() { g.idle = 0 })
 	return g.idle
@@ -192,48 +223,57 @@ func (g *gate) room(ask queue.Ask) int {
 	return n
 }
 
-// due returns up to n due calls of a gate in the order in which they go.
+// due returns up to n due calls of a gate in the order in which they go. Within
+// a priority the index gives them in order, so that a backlog is never sorted.
 func (b *book) due(g *gate, at int64, n int) []head {
 	var heads []head
-	b.rows(b.q.heads, func(scan func(...any) error) error {
-		var h head
-		var priority int
-		var due int64
-		err := scan(&h.seq, &priority, &due)
-		h.rank = queue.Rank(time.Unix(0, due), priority)
-		heads = append(heads, h)
-		return err
-	}, g.id, at, n)
+	for p := range priorities {
+		if !g.has(p) {
+			continue
+		}
+		empty := true
+		b.rows(b.q.heads, func(scan func(...any) error) error {
+			var h head
+			var due int64
+			err := scan(&h.seq, &due)
+			if empty = false; due <= at {
+				h.rank = queue.Rank(time.Unix(0, due), p)
+				heads = append(heads, h)
+			}
+			return err
+		}, g.id, p, n)
+		if empty {
+			g.none |= 1 << p
+			b.undo = append(b.undo, func() { g.none &^= 1 << p })
+		}
+	}
 	slices.SortFunc(heads, func(a, b head) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq, b.seq)) })
 	return heads[:min(n, len(heads))]
 }
 
-// lease hands calls out, all under one token. One that has expired, or that
-// cannot be unsealed, ends here.
-func (b *book) lease(now time.Time, seqs []int64, ask queue.Ask) []queue.Claim {
-	rows := b.open(seqs)
-	claims := make([]queue.Claim, 0, len(rows))
-	leased := make([]int64, 0, len(rows))
+// lease hands calls out, all under one token. One that has expired ends here,
+// and one whose row is damaged.
+func (b *book) lease(now time.Time, seqs []int64, ask queue.Ask, h *hand) {
+	var leased []int64
 	b.token++
 	l := queue.Lease{Token: b.token, Epoch: b.s.epoch, Until: now.Add(ask.Lease)}
-	for _, r := range rows {
+	for _, r := range b.open(seqs) {
+		if r.damaged {
+			b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonUnreadable})
+			continue
+		}
 		if !r.Expires.IsZero() && !r.Expires.After(now) {
 			b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonExpired})
 			continue
 		}
-		said, err := b.s.keys.OpenRequest(&r.Facts, r.sealed)
-		if err != nil || r.damaged {
-			b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonUnreadable})
-			continue
-		}
+		h.sealed = append(h.sealed, r.sealed)
 		b.handOut(r, l)
 		leased = append(leased, r.seq)
-		claims = append(claims, queue.Claim{Call: queue.Call{Facts: r.Facts, Request: said}, Lease: l})
+		h.batch.Claims = append(h.batch.Claims, queue.Claim{Call: queue.Call{Facts: r.Facts}, Lease: l})
 	}
 	if len(leased) > 0 {
 		b.exec(b.q.lease, l.Token, l.Epoch, nanos(l.Until), !ask.Begins, array(leased))
 	}
-	return claims
 }
 
 // handOut keeps in mind that a call is out under a lease.

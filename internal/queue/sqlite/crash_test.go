@@ -191,7 +191,7 @@ func sentTimes(t *testing.T, dir string) map[string]int {
 		t.Fatal(err)
 	}
 	times := map[string]int{}
-	for _, id := range strings.Fields(string(b)) {
+	for id := range strings.FieldsSeq(string(b)) {
 		times[id]++
 	}
 	return times

@@ -84,7 +84,7 @@ func (b *book) enqueue(now time.Time, p *parcel) queue.Receipt {
 		p.Repeatable, nanos(p.NotBefore), nanos(p.Expires), nanos(now), len(p.Body), nanos(due))
 	b.exec(b.q.keep, seq, p.sealed)
 	b.move(g, queue.Queued, "", 1)
-	g.idle = min(g.idle, nanos(due))
+	g.wait(p.Priority, nanos(due))
 	return queue.Receipt{Admission: queue.New, ID: p.id}
 }
 

@@ -164,6 +164,15 @@ func (s *Store) Counts(ctx context.Context) ([]queue.Count, error) {
 	return all, wrap("count the calls of "+s.path, rows.Err())
 }
 
+// perPriority joins a query for each priority.
+func perPriority(format string) string {
+	parts := make([]string, priorities)
+	for p := range parts {
+		parts[p] = fmt.Sprintf(format, p)
+	}
+	return strings.Join(parts, " UNION ALL ")
+}
+
 // gatesQuery finds the longest due call of each gate by the head of each priority.
 var gatesQuery = `SELECT endpoint, key, closed, source, paused, most, served,
 	coalesce((SELECT n FROM tallies t WHERE t.gate = g.gate AND state = 0 AND reason = ''), 0),

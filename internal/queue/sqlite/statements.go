@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/heedproject/heed/internal/queue"
@@ -41,6 +40,7 @@ func (r *row) fields() []any {
 // read turns what was scanned into facts. What cannot be read is left out.
 func (r *row) read() {
 	f := &r.Facts
+	f.Priority = min(max(f.Priority, 0), priorities-1)
 	for i, t := range []*time.Time{&f.NotBefore, &f.Expires, &f.Created, &f.NextAt, &f.Ladder.First, &f.Ladder.Last,
 		&f.Ended, &f.KeptUntil} {
 		*t = instant(r.times[i])
@@ -149,10 +149,10 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&q.serve, `UPDATE gates SET served = ? WHERE gate = ?`},
 		{&q.tally, `INSERT INTO tallies (gate, state, reason, n) VALUES (?, ?, ?, ?)
 			ON CONFLICT (gate, state, reason) DO UPDATE SET n = n + excluded.n`},
-		{&q.heads, perPriority(`SELECT * FROM (SELECT seq, priority, next_at FROM calls INDEXED BY due
-			WHERE state = 0 AND gate = ?1 AND priority = %d AND next_at <= ?2 ORDER BY next_at, seq LIMIT ?3)`)},
-		{&q.upcoming, `SELECT min(t) FROM (` + perPriority(`SELECT * FROM (SELECT next_at AS t FROM calls INDEXED BY due
-			WHERE state = 0 AND gate = ?1 AND priority = %d AND next_at > ?2 ORDER BY next_at LIMIT 1)`) + `)`},
+		{&q.heads, `SELECT seq, next_at FROM calls INDEXED BY due WHERE state = 0 AND gate = ? AND priority = ?
+			ORDER BY next_at, seq LIMIT ?`},
+		{&q.upcoming, `SELECT next_at FROM calls INDEXED BY due WHERE state = 0 AND gate = ? AND priority = ? AND next_at > ?
+			ORDER BY next_at LIMIT 1`},
 		{&q.lost, `SELECT seq FROM calls INDEXED BY leases WHERE state = 1 AND lease_until <= ? LIMIT ?`},
 		{&q.bySeq, `SELECT ` + columns + `, c.trail, r.sealed FROM json_each(?) j JOIN calls c ON c.seq = j.value
 			LEFT JOIN requests r ON r.seq = c.seq`},
@@ -192,16 +192,6 @@ func (q *statements) close() {
 	for _, s := range q.all {
 		s.Close()
 	}
-}
-
-// perPriority joins a query for each priority: within one, the index gives the
-// calls in order, so that a backlog is never sorted.
-func perPriority(format string) string {
-	parts := make([]string, 10)
-	for p := range parts {
-		parts[p] = fmt.Sprintf(format, p)
-	}
-	return strings.Join(parts, " UNION ALL ")
 }
 
 // load reads one call; nil: there is none.
@@ -254,7 +244,7 @@ func (b *book) save(r *row, was queue.State, reason string) {
 	b.move(g, was, reason, -1)
 	b.move(g, f.State, f.Reason, 1)
 	if f.State == queue.Queued {
-		g.idle = min(g.idle, nanos(f.NextAt))
+		g.wait(f.Priority, nanos(f.NextAt))
 	}
 }
 
