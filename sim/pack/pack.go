@@ -10,10 +10,12 @@ import (
 	"github.com/heedproject/heed/sim/pack/gcs"
 	"github.com/heedproject/heed/sim/pack/generic"
 	"github.com/heedproject/heed/sim/pack/github"
+	"github.com/heedproject/heed/sim/pack/hubspot"
 	"github.com/heedproject/heed/sim/pack/jira"
 	"github.com/heedproject/heed/sim/pack/kalshi"
 	"github.com/heedproject/heed/sim/pack/llm"
 	"github.com/heedproject/heed/sim/pack/nominatim"
+	"github.com/heedproject/heed/sim/pack/shopify"
 	"github.com/heedproject/heed/sim/pack/sierra"
 	"github.com/heedproject/heed/sim/pack/stripe"
 	"github.com/heedproject/heed/sim/pack/wfs"
@@ -27,10 +29,13 @@ var table = []func() sim.Pack{
 	folio.Pack,
 	gcs.Pack,
 	github.Pack,
+	hubspot.Pack,
 	jira.Pack,
 	kalshi.Pack,
 	llm.OpenAI,
 	nominatim.Pack,
+	shopify.GraphQL,
+	shopify.Pack,
 	sierra.Pack,
 	stripe.Pack,
 	wfs.Pack,
