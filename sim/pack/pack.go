@@ -32,6 +32,7 @@ var table = []func() sim.Pack{
 	hubspot.Pack,
 	jira.Pack,
 	kalshi.Pack,
+	llm.Anthropic,
 	llm.OpenAI,
 	nominatim.Pack,
 	shopify.GraphQL,

@@ -3,6 +3,7 @@ package llm
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -296,10 +297,8 @@ func openaiModel(x *sim.Exchange) sim.Answer {
 
 // noModel refuses a name that no model has; nil for one that a model has.
 func noModel(x *sim.Exchange, name string) *sim.Answer {
-	for _, n := range openaiNames {
-		if n == name {
-			return nil
-		}
+	if slices.Contains(openaiNames, name) {
+		return nil
 	}
 	an := openaiFailed(x, http.StatusNotFound, openaiError{Type: "invalid_request_error", Code: optional("model_not_found"),
 		Message: "The model `" + name + "` does not exist or you do not have access to it."})
