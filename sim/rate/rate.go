@@ -163,7 +163,9 @@ func (l *Limit) span() time.Duration {
 	return l.Window
 }
 
-// begin is when the window that now lies in began.
+// begin is when the window that now lies in began. It is an instant of the
+// wall: with the monotonic reading of now, which drifts from the wall, two
+// requests of one window would differ in when it began.
 func (l *Limit) begin(now time.Time) time.Time {
 	w := l.span()
 	shift := time.Duration(0)
@@ -174,5 +176,5 @@ func (l *Limit) begin(now time.Time) time.Time {
 	if gone < 0 {
 		gone += w
 	}
-	return now.Add(-gone)
+	return now.Round(0).Add(-gone)
 }
