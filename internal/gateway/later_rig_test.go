@@ -141,7 +141,7 @@ func (l *later) open() {
 		l.Fatal(err)
 	}
 	bell := &queue.Bell{}
-	l.worker = &queue.Worker{Feed: l.store, Share: 32, StopWithin: time.Second, Settled: bell.Settled,
+	l.worker = &queue.Worker{Feed: l.store, Share: 32, Poll: time.Minute, StopWithin: time.Second, Settled: bell.Settled,
 		Send:   l.send,
 		Failed: func(err error) { l.Errorf("the store failed: %v", err) }}
 	l.set.Later.Store, l.set.Later.Bell, l.set.Later.Wake = l.store, bell, l.worker.Wake

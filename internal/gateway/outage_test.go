@@ -65,8 +65,8 @@ func (l *later) backlog(n int) {
 }
 
 func TestABacklogWaitsForAnOutageAndIsLetOutAsFastAsTheProviderBears(t *testing.T) {
-	if racing {
-		t.Skip("ten thousand calls take minutes under the race detector, and no path of their own")
+	if racing || testing.Short() {
+		t.Skip("ten thousand calls take half a minute on the disk, and minutes under the race detector")
 	}
 	const calls, rate = 10_000, 500
 	change := func(_ *Settings, p *policy.Policy) {
