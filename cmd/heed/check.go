@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/heedproject/heed/check"
+	"github.com/heedproject/heed/check/report"
+)
+
+type checkCmd struct {
+	Run  checkRunCmd  `cmd:"" default:"withargs" help:"Grade a client. This is what heed check does."`
+	List checkListCmd `cmd:"" help:"List the cases and their rules."`
+}
+
+type checkRunCmd struct {
+	Command []string `arg:"" optional:"" help:"The client, after --: a command with {url}, or with --lines a program that speaks JSON lines."`
+	Lines   bool     `help:"The client reads operations from its input as JSON lines and answers on its output."`
+	Adapter string   `placeholder:"URL" help:"The client runs already and answers /health, /reset and /run there."`
+	Via     string   `placeholder:"URL" help:"The client is asked to use this gateway, which must lead to the address of --listen."`
+	Listen  string   `default:"127.0.0.1:0" placeholder:"ADDR" help:"Where the simulated provider is served (a free port)."`
+
+	Only     []string      `placeholder:"CASE" help:"Groups or cases, such as retry-after or 'final/4*'. Repeatable."`
+	Quick    bool          `help:"A dozen cases, in a few seconds."`
+	Seed     uint64        `help:"Another number makes other ids and other chance."`
+	Deadline time.Duration `placeholder:"TIME" help:"How long the client may take for a case (what the case says)."`
+	Claim    []string      `placeholder:"WORD" help:"What the client does, beside what it says itself. See heed check list."`
+	Without  []string      `placeholder:"WORD" help:"What it does not do."`
+
+	MinGrade      string `enum:",A+,A,B,C,D,F" default:"" placeholder:"GRADE" help:"Exit with 1 below this grade: A+, A, B, C, D."`
+	KnownFailures string `placeholder:"FILE" help:"Cases that fail, one a line. Exit with 1 when one of them passes, or another one fails."`
+	Compare       string `placeholder:"FILE" help:"A report of --json: tell what has changed since."`
+
+	JSON  string `placeholder:"FILE" help:"Write the report as JSON; - is stdout."`
+	JUnit string `name:"junit" placeholder:"FILE" help:"Write it as JUnit XML; - is stdout."`
+	HTML  string `name:"html" placeholder:"FILE" help:"Write it as one HTML file, with a timeline per case."`
+	Badge string `placeholder:"FILE" help:"Write the grade as an SVG badge."`
+	Color string `enum:"auto,always,never" default:"auto" help:"Colours: auto, always, never."`
+	All   bool   `help:"Show the cases that passed, too."`
+}
+
+// Help is what heed check run --help says beside the flags.
+func (checkRunCmd) Help() string {
+	return `The client is let loose on a simulated provider that throttles, fails and lies, and is judged by what came over the wire. What it does not claim to do is not held against it.
+
+In a command, {url} {method} {body} {body_file} {headers_file} {api_key} {key} {deadline} and {base_url} are replaced; an argument {header} is repeated for each header field, with the option before it. Exit status 0 means that the client believes to have succeeded.
+
+Examples:
+
+    heed check -- curl -sS --fail --retry 5 {url}
+    heed check -- curl -sS --fail --retry 5 -X {method} -H {header} --data {body} {url}
+    heed check --lines -- python3 client.py
+    heed check --listen 127.0.0.1:8650 --via http://127.0.0.1:8642/demo
+    heed check --min-grade B --json report.json --html report.html -- ./client {url}
+
+Exit codes: 0 graded, 1 below --min-grade or other than --known-failures, 2 command line is wrong.`
+}
+
+// Run grades the client and writes what was asked for.
+func (c *checkRunCmd) Run(sh *shell) error {
+	o, err := c.options(sh)
+	if err != nil {
+		return usage(err)
+	}
+	old, err := c.before()
+	if err != nil {
+		return usage(err)
+	}
+	defer check.Adopt()()
+	shown := newMeter(sh)
+	o.Progress = shown.tell
+	r, err := check.Run(sh.ctx, o)
+	shown.clear()
+	if err != nil && r == nil {
+		if errors.Is(err, context.Canceled) {
+			return &exitError{exitCanceled, errors.New("interrupted")}
+		}
+		return usage(err)
+	}
+	if werr := c.write(sh, r, old); werr != nil {
+		return werr
+	}
+	if err != nil {
+		return &exitError{exitCanceled, errors.New("interrupted; what was not tried is told as unknown")}
+	}
+	return c.judge(r)
+}
+
+// options turns the flags into what check takes.
+func (c *checkRunCmd) options(sh *shell) (check.Options, error) {
+	o := check.Options{Only: c.Only, Quick: c.Quick, Seed: c.Seed, Limit: c.Deadline, Listen: c.Listen, Via: c.Via,
+		Claims: claims(c.Claim), Without: claims(c.Without)}
+	var err error
+	if o.Client, err = c.client(sh); err != nil {
+		return o, err
+	}
+	if c.KnownFailures != "" {
+		text, err := os.ReadFile(c.KnownFailures)
+		if err != nil {
+			return o, err
+		}
+		for line := range strings.Lines(string(text)) {
+			line, _, _ = strings.Cut(line, "#")
+			if id := strings.TrimSpace(line); id != "" {
+				o.Known = append(o.Known, id)
+			}
+		}
+	}
+	return o, nil
+}
+
+func claims(words []string) []check.Claim {
+	all := make([]check.Claim, len(words))
+	for i, w := range words {
+		all[i] = check.Claim(w)
+	}
+	return all
+}
+
+// client is how the client is reached.
+func (c *checkRunCmd) client(sh *shell) (check.Client, error) {
+	switch {
+	case c.Via != "" && strings.HasSuffix(c.Listen, ":0"):
+		return nil, errors.New("--via needs --listen with the address that the gateway leads to, such as --listen 127.0.0.1:8650")
+	case c.Adapter != "" && len(c.Command) > 0:
+		return nil, errors.New("give either --adapter or a command")
+	case c.Adapter != "":
+		return check.Adapter{URL: c.Adapter}, nil
+	case len(c.Command) > 0 && c.Lines:
+		return check.Lines{Args: c.Command, Env: sh.env}, nil
+	case len(c.Command) > 0:
+		return check.Command{Args: c.Command, Env: sh.env}, nil
+	case c.Via != "":
+		return check.Bare(), nil
+	}
+	return nil, errors.New("no client is named; write, for example: heed check -- curl -sS --fail --retry 5 {url}")
+}
+
+// before is the report to compare with.
+func (c *checkRunCmd) before() (*check.Report, error) {
+	if c.Compare == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(c.Compare)
+	if err != nil {
+		return nil, err
+	}
+	r, err := report.Read(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Compare, err)
+	}
+	return r, nil
+}
+
+// judge is the exit of a check that went through.
+func (c *checkRunCmd) judge(r *check.Report) error {
+	if c.KnownFailures != "" {
+		mended, broken := r.Surprises()
+		if len(broken) > 0 {
+			return fmt.Errorf("%d case(s) fail that are not known to: %s", len(broken), strings.Join(broken, ", "))
+		}
+		if len(mended) > 0 {
+			return fmt.Errorf("%d known failure(s) pass: take them out of %s: %s", len(mended), c.KnownFailures, strings.Join(mended, ", "))
+		}
+	}
+	if c.MinGrade != "" {
+		if ok, _ := r.Reaches(c.MinGrade); !ok {
+			return fmt.Errorf("the grade is %s, below %s", r.Grade, c.MinGrade)
+		}
+	}
+	return nil
+}
+
+type checkListCmd struct{}
+
+// Run lists every case with its rule and what it needs.
+func (checkListCmd) Run(sh *shell) error {
+	for _, one := range check.All() {
+		fmt.Fprintf(sh.out, "%-32s %s\n%-32s %s (%s)\n", one.ID, one.Title, "", one.Rule.Text, one.Rule.Source)
+		if len(one.Needs) > 0 {
+			needs := make([]string, len(one.Needs))
+			for i, n := range one.Needs {
+				needs[i] = string(n)
+			}
+			slices.Sort(needs)
+			fmt.Fprintf(sh.out, "%-32s needs: %s\n", "", strings.Join(needs, ", "))
+		}
+	}
+	return nil
+}
+
+// terminal is how wide and how coloured stdout is.
+func (c *checkRunCmd) terminal(sh *shell) report.Terminal {
+	t := report.Terminal{Color: c.Color == "always", All: c.All}
+	if f, ok := sh.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
+			t.Width = min(w, 120)
+		}
+		_, plain := sh.getenv("NO_COLOR")
+		t.Color = t.Color || c.Color == "auto" && !plain
+	}
+	return t
+}
