@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/heedproject/heed/check"
+	grading "github.com/heedproject/heed/check"
 	"github.com/heedproject/heed/check/report"
 )
 
@@ -73,10 +73,10 @@ func (c *checkRunCmd) Run(sh *shell) error {
 	if err != nil {
 		return usage(err)
 	}
-	defer check.Adopt()()
+	defer grading.Adopt()()
 	shown := newMeter(sh)
 	o.Progress = shown.tell
-	r, err := check.Run(sh.ctx, o)
+	r, err := grading.Run(sh.ctx, o)
 	shown.clear()
 	if err != nil && r == nil {
 		if errors.Is(err, context.Canceled) {
@@ -94,8 +94,8 @@ func (c *checkRunCmd) Run(sh *shell) error {
 }
 
 // options turns the flags into what check takes.
-func (c *checkRunCmd) options(sh *shell) (check.Options, error) {
-	o := check.Options{Only: c.Only, Quick: c.Quick, Seed: c.Seed, Limit: c.Deadline, Listen: c.Listen, Via: c.Via,
+func (c *checkRunCmd) options(sh *shell) (grading.Options, error) {
+	o := grading.Options{Only: c.Only, Quick: c.Quick, Seed: c.Seed, Limit: c.Deadline, Listen: c.Listen, Via: c.Via,
 		Claims: claims(c.Claim), Without: claims(c.Without)}
 	var err error
 	if o.Client, err = c.client(sh); err != nil {
@@ -116,35 +116,35 @@ func (c *checkRunCmd) options(sh *shell) (check.Options, error) {
 	return o, nil
 }
 
-func claims(words []string) []check.Claim {
-	all := make([]check.Claim, len(words))
+func claims(words []string) []grading.Claim {
+	all := make([]grading.Claim, len(words))
 	for i, w := range words {
-		all[i] = check.Claim(w)
+		all[i] = grading.Claim(w)
 	}
 	return all
 }
 
 // client is how the client is reached.
-func (c *checkRunCmd) client(sh *shell) (check.Client, error) {
+func (c *checkRunCmd) client(sh *shell) (grading.Client, error) {
 	switch {
 	case c.Via != "" && strings.HasSuffix(c.Listen, ":0"):
 		return nil, errors.New("--via needs --listen with the address that the gateway leads to, such as --listen 127.0.0.1:8650")
 	case c.Adapter != "" && len(c.Command) > 0:
 		return nil, errors.New("give either --adapter or a command")
 	case c.Adapter != "":
-		return check.Adapter{URL: c.Adapter}, nil
+		return grading.Adapter{URL: c.Adapter}, nil
 	case len(c.Command) > 0 && c.Lines:
-		return check.Lines{Args: c.Command, Env: sh.env}, nil
+		return grading.Lines{Args: c.Command, Env: sh.env}, nil
 	case len(c.Command) > 0:
-		return check.Command{Args: c.Command, Env: sh.env}, nil
+		return grading.Command{Args: c.Command, Env: sh.env}, nil
 	case c.Via != "":
-		return check.Bare(), nil
+		return grading.Bare(), nil
 	}
 	return nil, errors.New("no client is named; write, for example: heed check -- curl -sS --fail --retry 5 {url}")
 }
 
 // before is the report to compare with.
-func (c *checkRunCmd) before() (*check.Report, error) {
+func (c *checkRunCmd) before() (*grading.Report, error) {
 	if c.Compare == "" {
 		return nil, nil
 	}
@@ -160,7 +160,7 @@ func (c *checkRunCmd) before() (*check.Report, error) {
 }
 
 // judge is the exit of a check that went through.
-func (c *checkRunCmd) judge(r *check.Report) error {
+func (c *checkRunCmd) judge(r *grading.Report) error {
 	if c.KnownFailures != "" {
 		mended, broken := r.Surprises()
 		if len(broken) > 0 {
@@ -182,7 +182,7 @@ type checkListCmd struct{}
 
 // Run lists every case with its rule and what it needs.
 func (checkListCmd) Run(sh *shell) error {
-	for _, one := range check.All() {
+	for _, one := range grading.All() {
 		fmt.Fprintf(sh.out, "%-32s %s\n%-32s %s (%s)\n", one.ID, one.Title, "", one.Rule.Text, one.Rule.Source)
 		if len(one.Needs) > 0 {
 			needs := make([]string, len(one.Needs))

@@ -8,17 +8,17 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/heedproject/heed/check"
+	grading "github.com/heedproject/heed/check"
 	"github.com/heedproject/heed/check/report"
 )
 
 // write writes the report in every form that was asked for. The scorecard goes
 // to stdout, unless another form goes there.
-func (c *checkRunCmd) write(sh *shell, r, old *check.Report) error {
+func (c *checkRunCmd) write(sh *shell, r, old *grading.Report) error {
 	card := true
 	for _, form := range []struct {
 		file  string
-		write func(io.Writer, *check.Report) error
+		write func(io.Writer, *grading.Report) error
 	}{{c.JSON, report.JSON}, {c.JUnit, report.JUnit}, {c.HTML, report.HTML}, {c.Badge, report.Badge}} {
 		switch form.file {
 		case "":
@@ -44,7 +44,7 @@ func (c *checkRunCmd) write(sh *shell, r, old *check.Report) error {
 	return report.Changes(sh.out, old, r, t)
 }
 
-func saveReport(name string, r *check.Report, write func(io.Writer, *check.Report) error) error {
+func saveReport(name string, r *grading.Report, write func(io.Writer, *grading.Report) error) error {
 	out, err := openOutput(name, io.Discard)
 	if err != nil {
 		return err
@@ -71,8 +71,8 @@ func newMeter(sh *shell) *meter {
 }
 
 // tell is told of every case that has ended.
-func (m *meter) tell(done, all int, r check.Result) {
-	if r.Mark == check.Fail {
+func (m *meter) tell(done, all int, r grading.Result) {
+	if r.Mark == grading.Fail {
 		m.failed++
 	}
 	switch {
