@@ -195,7 +195,7 @@ func (c *callsImportCmd) Run(sh *shell) error {
 // take hands one chunk over, whose first line has the number first.
 func (c *callsImportCmd) take(sh *shell, d *desk, chunk []byte, first int, total *importResult) error {
 	if c.DryRun {
-		check(chunk, first, total)
+		examine(chunk, first, total)
 		return nil
 	}
 	if len(bytes.TrimSpace(chunk)) == 0 {
@@ -218,8 +218,8 @@ func (c *callsImportCmd) take(sh *shell, d *desk, chunk []byte, first int, total
 	return nil
 }
 
-// check reads envelopes without sending them.
-func check(chunk []byte, first int, total *importResult) {
+// examine reads envelopes without sending them.
+func examine(chunk []byte, first int, total *importResult) {
 	for i, text := range bytes.Split(chunk, []byte("\n")) {
 		if len(bytes.TrimSpace(text)) == 0 {
 			continue
