@@ -289,3 +289,20 @@ func TestAnswersHaveARequestID(t *testing.T) {
 		t.Errorf("got %q and %q", one, two)
 	}
 }
+
+func TestTheSameSeedIsTheSameStoryAndAnotherIsNot(t *testing.T) {
+	story := func(seed uint64) (bodies []string) {
+		c := open(t, sim.World{Seed: seed, FailureRate: 0.2})
+		for range 10 {
+			bodies = append(bodies, c.Send("POST", "/v1/charges", coffee).Body)
+		}
+		return append(bodies, c.Get("/v1/events?limit=100").Body)
+	}
+	first := story(1)
+	if diff := cmp.Diff(story(1), first); diff != "" {
+		t.Error(diff)
+	}
+	if cmp.Equal(story(2), first) {
+		t.Error("another seed tells the same story")
+	}
+}
