@@ -1,0 +1,116 @@
+package queue
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedproject/heed/internal/queue"
+	"github.com/heedproject/heed/internal/queue/postgres"
+	"github.com/heedproject/heed/internal/queue/sqlite"
+)
+
+// gates is how many quota keys the jobs of heed belong to.
+const gates = 16
+
+// heed is one of its stores.
+type heed struct{ queue.Store }
+
+func openSQLite(ctx context.Context, dir string) (subject, error) {
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(dir, "queue.db"), Keys: queue.NewKeys(queue.NewKey())})
+	if err != nil {
+		return nil, err
+	}
+	return heed{s}, nil
+}
+
+func openPostgres(ctx context.Context, dsn string) (subject, error) {
+	s, err := postgres.Open(ctx, postgres.Options{Address: postgres.Address(dsn), Keys: queue.NewKeys(queue.NewKey()),
+		Schema: fmt.Sprintf("bench_%d", time.Now().UnixNano())})
+	if err != nil {
+		return nil, err
+	}
+	return heed{s}, nil
+}
+
+func job(n int) queue.Call {
+	body := make([]byte, 1024)
+	rand.Read(body)
+	return queue.Call{
+		Facts: queue.Facts{Endpoint: "sierra", Gate: fmt.Sprintf("k%d", n%gates), Method: "POST", Template: "/patrons/{id}",
+			Priority: queue.DefaultPriority, Repeatable: true},
+		Request: queue.Request{Path: "/patrons/17", Body: body, Key: queue.NewID(time.Now())},
+	}
+}
+
+func (h heed) put(ctx context.Context, n int) error {
+	_, err := h.Enqueue(ctx, time.Now(), []queue.Call{job(n)})
+	return err
+}
+
+func (h heed) fill(ctx context.Context, n int) error {
+	for n > 0 {
+		batch := make([]queue.Call, min(500, n))
+		for i := range batch {
+			batch[i] = job(n - i)
+		}
+		if _, err := h.Enqueue(ctx, time.Now(), batch); err != nil {
+			return err
+		}
+		n -= len(batch)
+	}
+	return nil
+}
+
+func (h heed) work(ctx context.Context, n int, most time.Duration) (int, error) {
+	var done atomic.Int64
+	all, failed := make(chan struct{}), make(chan error, 1)
+	w := queue.Worker{
+		Feed: h, Name: "bench", Slots: 256, Share: gates,
+		Send: func(context.Context, queue.Call) queue.Outcome {
+			return queue.Outcome{State: queue.Done, Class: "ok", Attempts: []queue.Attempt{{At: time.Now(), Status: 200, Class: "ok"}},
+				Answer: &queue.Result{Status: 200, Body: []byte("ok")}}
+		},
+		Settled: func(s []queue.Settlement) {
+			if now := done.Add(int64(len(s))); now >= int64(n) && now-int64(len(s)) < int64(n) {
+				close(all)
+			}
+		},
+		Failed: func(err error) {
+			select {
+			case failed <- err:
+			default:
+			}
+		},
+	}
+	w.Start(ctx)
+	var err error
+	select {
+	case <-all:
+	case err = <-failed:
+	case <-time.After(most):
+	}
+	got := int(done.Load())
+	w.Stop()
+	return got, err
+}
+
+func (h heed) claim(ctx context.Context) (time.Duration, error) {
+	begun := time.Now()
+	got, err := h.Claim(ctx, begun, queue.Ask{Worker: "bench", Max: perClaim, Share: perClaim, Lease: time.Minute})
+	took := time.Since(begun)
+	if err != nil || len(got.Claims) != perClaim {
+		return 0, fmt.Errorf("claim: got %d calls: %w", len(got.Claims), err)
+	}
+	ends := make([]queue.Settlement, perClaim)
+	for i, c := range got.Claims {
+		ends[i] = queue.Settlement{ID: c.ID, Lease: c.Lease, Outcome: queue.Outcome{State: queue.Done}}
+	}
+	_, err = h.Settle(ctx, time.Now(), ends)
+	return took, err
+}
+
+func (h heed) close() error { return h.Close() }
