@@ -275,7 +275,7 @@ func (c *claiming) take(ready []view) error {
 
 const (
 	leaseCalls = `WITH leased AS (
-		UPDATE calls c SET state = 1, token = $2, lease_until = $3 WHERE c.seq = ANY($1) AND c.state = 0 RETURNING c.*
+		UPDATE calls c SET state = 1, token = $2, lease_until = $3, begun = $6 WHERE c.seq = ANY($1) AND c.state = 0 RETURNING c.*
 	), marked AS (
 		UPDATE gates g SET running = g.running + k.n, served = $4
 			FROM (SELECT gate, count(*)::integer AS n FROM leased GROUP BY gate) k WHERE g.gate = k.gate
@@ -297,7 +297,7 @@ func (c *claiming) lease(picks, empty []int64) error {
 		place[seq] = i
 	}
 	got := make([]*taken, len(picks))
-	c.t.queue(leaseCalls, picks, c.token, nanos(until), c.at, int16(c.t.lane)).Query(func(rows pgx.Rows) error {
+	c.t.queue(leaseCalls, picks, c.token, nanos(until), c.at, int16(c.t.lane), !c.ask.Begins).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			k := &taken{until: until}
 			if err := rows.Scan(k.fields(&k.trail, &k.sealed)...); err != nil {
@@ -340,11 +340,12 @@ func (c *claiming) unseal(ctx context.Context) (queue.Batch, error) {
 			continue // cancelled in this instant
 		}
 		k.key, _ = c.s.gates.key(k.gate)
-		if err := k.read(); err != nil {
-			return queue.Batch{}, err
-		}
 		l := queue.Lease{Token: k.token, Until: k.until}
-		said, err := c.s.keys.OpenRequest(&k.Facts, k.sealed)
+		err := k.read()
+		var said queue.Request
+		if err == nil {
+			said, err = c.s.keys.OpenRequest(&k.Facts, k.sealed)
+		}
 		if err != nil {
 			dead = append(dead, queue.Settlement{ID: k.ID, Lease: l, Outcome: queue.Outcome{State: queue.Dead, Reason: queue.ReasonUnreadable}})
 			continue
@@ -365,7 +366,7 @@ func (c *claiming) unseal(ctx context.Context) (queue.Batch, error) {
 func (s *Store) rescue(ctx context.Context, now time.Time) error {
 	return s.attempt(ctx, "take leases back in "+s.name, func(t *tx) error {
 		t.lane = s.claimLane()
-		err := s.endAll(t, now, queue.Rescue, "c.state = 1 AND c.lease_until <= $1 ORDER BY c.lease_until")
+		err := s.endAll(t, now, rescued, "c.state = 1 AND c.lease_until <= $1 ORDER BY c.lease_until")
 		if err == nil {
 			err = s.endAll(t, now, expire, expired)
 		}
@@ -378,12 +379,21 @@ func (s *Store) rescue(ctx context.Context, now time.Time) error {
 
 const expired = "c.state = 0 AND c.expires > 0 AND c.expires <= $1 ORDER BY c.expires"
 
-func expire(*queue.Facts) queue.Outcome {
+// rescued says what becomes of a call whose lease has run out: what was not
+// begun was certainly not sent.
+func rescued(r *row) queue.Outcome {
+	if !r.begun && !r.damaged {
+		return queue.Outcome{State: queue.Queued, Reason: queue.ReasonHandedBack}
+	}
+	return queue.Rescue(&r.Facts)
+}
+
+func expire(*row) queue.Outcome {
 	return queue.Outcome{State: queue.Dead, Reason: queue.ReasonExpired}
 }
 
 // endAll moves calls on that a condition selects.
-func (s *Store) endAll(t *tx, now time.Time, o func(*queue.Facts) queue.Outcome, where string) error {
+func (s *Store) endAll(t *tx, now time.Time, o func(*row) queue.Outcome, where string) error {
 	rows, err := s.load(t, where+" LIMIT $2 FOR UPDATE SKIP LOCKED", nanos(now), maxRescue)
 	if err != nil || len(rows) == 0 {
 		return err
@@ -393,11 +403,11 @@ func (s *Store) endAll(t *tx, now time.Time, o func(*queue.Facts) queue.Outcome,
 
 // move applies an outcome to calls whose rows are locked. Nobody holds them
 // after it.
-func (s *Store) move(t *tx, now time.Time, rows []*row, o func(*queue.Facts) queue.Outcome) error {
+func (s *Store) move(t *tx, now time.Time, rows []*row, o func(*row) queue.Outcome) error {
 	changes := make([]change, len(rows))
 	for i, r := range rows {
 		changes[i] = r.change()
-		out := o(&r.Facts)
+		out := o(r)
 		r.Apply(now, &out, s.keep)
 		r.token = 0
 	}
@@ -421,7 +431,7 @@ func (s *Store) handBack(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = s.move(t, time.Time{}, rows, func(*queue.Facts) queue.Outcome {
+		err = s.move(t, time.Time{}, rows, func(*row) queue.Outcome {
 			return queue.Outcome{State: queue.Queued, Reason: queue.ReasonHandedBack}
 		})
 		if err != nil {

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"net/url"
@@ -220,4 +221,27 @@ func TestAServerThatIsGoneIsToldAndFoundAgain(t *testing.T) {
 	if got := ids(claim(t, s, time.Now())); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("claimed when it is back: got %v, want b", got)
 	}
+}
+
+func TestAServerThatDoesNotAnswerIsTold(t *testing.T) {
+	o := options(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	o.Address = postgres.Address(with(t, string(o.Address), func(u *url.URL, q url.Values) {
+		u.Host = l.Addr().String()
+		q.Set("connect_timeout", "1")
+	}))
+	_, err = postgres.Open(t.Context(), o)
+	isErr(t, "open", err, queue.ErrStorage)
+}
+
+func TestACallerThatGivesUpReadingIsToldSo(t *testing.T) {
+	s := open(t, options(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.Get(ctx, "a")
+	isErr(t, "get", err, context.Canceled)
 }

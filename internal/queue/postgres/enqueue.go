@@ -97,12 +97,20 @@ func (s *Store) takeIn(ctx context.Context, lane int, group []*step[*intake]) er
 
 // known is what a group may meet in the database, and meets in itself.
 type known struct {
-	states  map[string]queue.State // of calls by id
+	s       *Store
+	calls   map[string]*stored     // by id, those that parcels name
+	states  map[string]queue.State // of calls that have keys, by id
 	keys    map[string]*holder     // of idempotency keys by digest
 	overdue map[string]int64       // digests whose window has ended, and when
 	seqs    []int64                // places for new calls
 	room    int                    // for new calls
 	bounded bool
+}
+
+// stored is a call that is there, with what was handed in.
+type stored struct {
+	queue.Facts
+	sealed []byte // nil: it is erased
 }
 
 // holder is the call that has an idempotency key.
@@ -113,7 +121,9 @@ type holder struct {
 }
 
 const (
-	lookIDs  = `SELECT id, state FROM calls WHERE id = ANY($1)`
+	lookIDs = `SELECT c.id, c.state, c.method, g.endpoint, coalesce(
+			(SELECT sealed FROM revisions r WHERE r.seq = c.seq ORDER BY revision LIMIT 1), (SELECT sealed FROM requests q WHERE q.seq = c.seq))
+		FROM calls c JOIN gates g USING (gate) WHERE c.id = ANY($1)`
 	lookKeys = `SELECT t.print, t.body, t.id, t.until, c.state FROM taken t LEFT JOIN calls c ON c.id = t.id WHERE t.print = ANY($1)`
 	places   = `SELECT nextval('places') FROM generate_series(1, $1)`
 	live     = `SELECT (coalesce((SELECT sum(n) FROM tallies WHERE state = 0), 0) + coalesce((SELECT sum(running) FROM gates), 0))::bigint`
@@ -122,7 +132,7 @@ const (
 // look reads what the group may meet. In a try that repeats one whose end is
 // open it looks for all ids: its own may be there.
 func (s *Store) look(t *tx, group []*step[*intake]) (*known, error) {
-	k := &known{states: map[string]queue.State{}, keys: map[string]*holder{}, overdue: map[string]int64{}, bounded: s.most > 0}
+	k := &known{s: s, calls: map[string]*stored{}, states: map[string]queue.State{}, keys: map[string]*holder{}, overdue: map[string]int64{}, bounded: s.most > 0}
 	var ids []string
 	var prints [][]byte
 	n := 0
@@ -139,7 +149,7 @@ func (s *Store) look(t *tx, group []*step[*intake]) (*known, error) {
 		n += len(st.in.parcels)
 	}
 	if len(ids) > 0 {
-		t.queue(lookIDs, ids).Query(k.readStates)
+		t.queue(lookIDs, ids).Query(k.readCalls)
 	}
 	if len(prints) > 0 {
 		t.queue(lookKeys, prints).Query(k.readKeys)
@@ -159,14 +169,17 @@ func (s *Store) look(t *tx, group []*step[*intake]) (*known, error) {
 	return k, t.flush()
 }
 
-func (k *known) readStates(rows pgx.Rows) error {
-	var id string
-	var state int16
-	_, err := pgx.ForEachRow(rows, []any{&id, &state}, func() error {
-		k.states[id] = queue.State(state)
-		return nil
-	})
-	return err
+func (k *known) readCalls(rows pgx.Rows) error {
+	for rows.Next() {
+		c := &stored{}
+		var state int16
+		if err := rows.Scan(&c.ID, &state, &c.Method, &c.Endpoint, &c.sealed); err != nil {
+			return err
+		}
+		c.State = queue.State(state)
+		k.calls[c.ID] = c
+	}
+	return rows.Err()
 }
 
 func (k *known) readKeys(rows pgx.Rows) error {
@@ -188,29 +201,10 @@ func (k *known) readKeys(rows pgx.Rows) error {
 // admit says what becomes of a parcel, and keeps it in mind for its twins in
 // the same group.
 func (k *known) admit(p *parcel) queue.Receipt {
-	if state, ok := k.states[p.id]; ok {
-		if !p.given { // an earlier try has stored it
-			return queue.Receipt{ID: p.id}
-		}
-		return queue.Receipt{Admission: queue.Duplicate, ID: p.id, State: state}
+	if c := k.calls[p.id]; c != nil {
+		return k.again(p, c)
 	}
-	at := nanos(p.now)
-	for _, d := range p.prints {
-		h := k.keys[string(d.Key)]
-		if h == nil {
-			continue
-		}
-		if h.until <= at {
-			k.overdue[string(d.Key)] = h.until
-			continue
-		}
-		r := queue.Receipt{Admission: queue.Duplicate, ID: h.id, State: queue.Done}
-		if !bytes.Equal(h.body, d.Body) {
-			r.Admission = queue.Conflict
-		}
-		if state, ok := k.states[h.id]; ok {
-			r.State = state
-		}
+	if r, taken := k.taken(p); taken {
 		return r
 	}
 	if k.bounded {
@@ -220,12 +214,51 @@ func (k *known) admit(p *parcel) queue.Receipt {
 		k.room--
 	}
 	p.seq, k.seqs = k.seqs[0], k.seqs[1:]
-	k.states[p.id] = queue.Queued
+	k.calls[p.id] = &stored{queue.Facts{ID: p.id, Endpoint: p.Endpoint, Method: p.Method}, p.sealed}
 	if len(p.prints) > 0 {
 		d := &p.prints[0]
-		k.keys[string(d.Key)] = &holder{d.Body, p.id, at + int64(p.window())}
+		k.keys[string(d.Key)] = &holder{d.Body, p.id, nanos(p.now) + int64(p.window())}
 	}
 	return queue.Receipt{ID: p.id}
+}
+
+// again answers a parcel whose id is there. If what was handed in then is no
+// longer kept, nothing is left to compare: it is a duplicate.
+func (k *known) again(p *parcel, c *stored) queue.Receipt {
+	r := queue.Receipt{ID: p.id}
+	if !p.given {
+		return r // an earlier try has stored it
+	}
+	r.Admission, r.State = queue.Duplicate, c.State
+	if c.sealed != nil && !k.s.keys.Same(&c.Facts, c.sealed, p.Call) {
+		r.Admission = queue.Conflict
+	}
+	return r
+}
+
+// taken tells whether another call has the key of a parcel.
+func (k *known) taken(p *parcel) (queue.Receipt, bool) {
+	for _, d := range p.prints {
+		h := k.keys[string(d.Key)]
+		if h == nil {
+			continue
+		}
+		if h.until <= nanos(p.now) {
+			k.overdue[string(d.Key)] = h.until
+			continue
+		}
+		r := queue.Receipt{Admission: queue.Duplicate, ID: h.id, State: queue.Done}
+		if !bytes.Equal(h.body, d.Body) {
+			r.Admission = queue.Conflict
+		}
+		if state, ok := k.states[h.id]; ok {
+			r.State = state
+		} else if c := k.calls[h.id]; c != nil {
+			r.State = c.State
+		}
+		return r, true
+	}
+	return queue.Receipt{}, false
 }
 
 func (p *parcel) window() time.Duration {
@@ -252,15 +285,7 @@ const (
 // order: two gateways that take the same ones wait for each other, and the one
 // that comes late is told of the duplicate and looks again.
 func (t *tx) store(fresh []*parcel, k *known) {
-	if len(k.overdue) > 0 {
-		var prints [][]byte
-		var until []int64
-		for _, d := range slices.Sorted(maps.Keys(k.overdue)) {
-			prints, until = append(prints, []byte(d)), append(until, k.overdue[d])
-		}
-		t.queue(dropKeys, prints, until)
-	}
-	t.storeKeys(fresh)
+	t.storeKeys(fresh, k)
 	n := len(fresh)
 	seq, gate, size, priority, again := make([]int64, n), make([]int64, n), make([]int32, n), make([]int16, n), make([]bool, n)
 	notBefore, expires, created, nextAt := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
@@ -284,7 +309,15 @@ func (t *tx) store(fresh []*parcel, k *known) {
 	t.queue(insertRequests, seq, sealed)
 }
 
-func (t *tx) storeKeys(fresh []*parcel) {
+func (t *tx) storeKeys(fresh []*parcel, k *known) {
+	if len(k.overdue) > 0 {
+		var prints [][]byte
+		var until []int64
+		for _, d := range slices.Sorted(maps.Keys(k.overdue)) {
+			prints, until = append(prints, []byte(d)), append(until, k.overdue[d])
+		}
+		t.queue(dropKeys, prints, until)
+	}
 	keyed := make([]*parcel, 0, len(fresh))
 	for _, p := range fresh {
 		if len(p.prints) > 0 {

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -38,13 +37,8 @@ func (s *Store) wrap(what string, err error) error {
 	}
 	const wait = "see whether the server runs and can be reached; heed goes on by itself when it answers"
 	if e, ok := errors.AsType[*pgconn.PgError](f.err); ok {
-		kind, do := sort(e.Code)
+		do, kind := sort(e.Code)
 		return fmt.Errorf("%s: %w: %s: %s", what, kind, do, oneLine(f.err))
-	}
-	for _, own := range []error{context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(f.err, own) && !errors.Is(f.err, errSlow) {
-			return fmt.Errorf("%s: %w", what, own)
-		}
 	}
 	if s.isClosed() {
 		return fmt.Errorf("%s: %w", what, queue.ErrClosed)
@@ -57,38 +51,38 @@ func oneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// sort tells the kind of a SQLSTATE (postgresql.org/docs, appendix A) and what
-// to do.
-func sort(code string) (kind error, do string) {
+// sort tells what to do about a SQLSTATE (postgresql.org/docs, appendix A), and
+// its kind.
+func sort(code string) (do string, kind error) {
 	switch code {
 	case "53100":
-		return queue.ErrFull, "free space on the server's disk; what was not acknowledged was not stored"
+		return "free space on the server's disk; what was not acknowledged was not stored", queue.ErrFull
 	case "53300":
-		return queue.ErrStorage, "the server has no connection left: raise its max_connections, or end other sessions"
+		return "the server has no connection left: raise its max_connections, or end other sessions", queue.ErrStorage
 	case "28P01", "28000":
-		return queue.ErrStorage, "the server does not let this user in: correct user, password or pg_hba.conf"
+		return "the server does not let this user in: correct user, password or pg_hba.conf", queue.ErrStorage
 	case "3D000":
-		return queue.ErrStorage, "the database does not exist: make it with createdb"
+		return "the database does not exist: make it with createdb", queue.ErrStorage
 	case "42501":
-		return queue.ErrStorage, "the user may not do this: make it the owner of the schema, or let it create one"
+		return "the user may not do this: make it the owner of the schema, or let it create one", queue.ErrStorage
 	case "25006":
-		return queue.ErrStorage, "the server takes no writes, since it is a standby or set to read only: name the primary"
+		return "the server takes no writes, since it is a standby or set to read only: name the primary", queue.ErrStorage
 	case "57P01", "57P02", "57P03":
-		return queue.ErrStorage, "the server is stopping or starting; heed goes on by itself when it is up"
+		return "the server is stopping or starting; heed goes on by itself when it is up", queue.ErrStorage
 	case "58030":
-		return queue.ErrStorage, "the server cannot read or write its disk: check the disk"
+		return "the server cannot read or write its disk: check the disk", queue.ErrStorage
 	case "55P03", "57014":
-		return queue.ErrStorage, "another session holds a lock for too long: end it (pg_stat_activity)"
+		return "another session holds a lock for too long: end it (pg_stat_activity)", queue.ErrStorage
 	case "42P01", "3F000":
-		return queue.ErrStorage, "a table of the queue is gone: restore the schema, or restart heed to make an empty one"
+		return "a table of the queue is gone: restore the schema, or restart heed to make an empty one", queue.ErrStorage
 	}
 	switch code[:min(2, len(code))] {
 	case "XX":
-		return queue.ErrCorrupt, "stop heed, copy the server's data away, and restore a copy"
+		return "stop heed, copy the server's data away, and restore a copy", queue.ErrCorrupt
 	case "22", "54":
-		return queue.ErrInvalid, "a value was refused; a body may have at most 1 GB"
+		return "a value was refused; a body may have at most 1 GB", queue.ErrInvalid
 	}
-	return queue.ErrStorage, "see the cause"
+	return "see the cause", queue.ErrStorage
 }
 
 // passing tells that the same step may succeed at once: it met another

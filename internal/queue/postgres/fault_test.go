@@ -133,22 +133,27 @@ func TestACrashOfTheServerLosesNothingThatWasAcknowledged(t *testing.T) {
 	if failures == 0 {
 		t.Error("no enqueue met the crash")
 	}
-	stored := map[string]bool{}
+	stored := listed(t, s)
+	for id := range acknowledged {
+		if !stored[id] {
+			t.Errorf("call %s was acknowledged and is not there", id)
+		}
+	}
+}
+
+// listed names all calls of a store.
+func listed(t *testing.T, s *postgres.Store) map[string]bool {
+	all := map[string]bool{}
 	for f := (queue.Filter{Limit: 1000}); ; {
 		p, err := s.List(t.Context(), f)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range p.Calls {
-			stored[c.ID] = true
+			all[c.ID] = true
 		}
 		if f.After = p.Next; f.After == "" {
-			break
-		}
-	}
-	for id := range acknowledged {
-		if !stored[id] {
-			t.Errorf("call %s was acknowledged and is not there", id)
+			return all
 		}
 	}
 }

@@ -70,12 +70,43 @@ func (s *Store) Edit(ctx context.Context, now time.Time, id string, said queue.R
 		if err != nil {
 			return err
 		}
+		if err := s.rekey(t, now, r, original, said); err != nil {
+			return err
+		}
 		t.queue("INSERT INTO revisions (seq, revision, sealed) VALUES ($1, $2, $3)", r.seq, r.Revision, original)
 		t.queue("UPDATE requests SET sealed = $2 WHERE seq = $1", r.seq, sealed)
 		c := r.change()
 		r.Revision++
 		return t.saveOne(c)
 	})
+}
+
+// rekey takes the key that an edit gives a call. That which it had stays taken
+// for its window: the call may have been sent under it.
+func (s *Store) rekey(t *tx, now time.Time, r *row, original []byte, said queue.Request) error {
+	was, err := s.keys.OpenRequest(&r.Facts, original)
+	if said.Key == "" || err == nil && was.Key == said.Key {
+		return nil
+	}
+	c := &queue.Call{Facts: r.Facts, Request: said}
+	p := &parcel{Call: c, id: r.ID, prints: s.keys.Prints(c), now: now}
+	k := &known{keys: map[string]*holder{}, states: map[string]queue.State{}, overdue: map[string]int64{}}
+	prints := make([][]byte, len(p.prints))
+	for i, d := range p.prints {
+		prints[i] = d.Key
+	}
+	t.queue(lookKeys, prints).Query(k.readKeys)
+	if err := t.flush(); err != nil {
+		return err
+	}
+	held, taken := k.taken(p)
+	if taken && held.ID != r.ID {
+		return fmt.Errorf("edit call %s: its idempotency key is that of call %s: give it another: %w", r.ID, held.ID, queue.ErrState)
+	}
+	if !taken {
+		t.storeKeys([]*parcel{p}, k)
+	}
+	return nil
 }
 
 // Replay implements queue.Operator.
@@ -106,19 +137,27 @@ func (s *Store) Cancel(ctx context.Context, now time.Time, id string) error {
 	})
 }
 
-// release frees the idempotency key of a call that was not carried out. If its
-// request cannot be unsealed the key stays taken for its window.
+// release frees the idempotency keys of a call that was not carried out, those
+// that it had before it was edited too. If a request cannot be unsealed its key
+// stays taken for its window.
 func (s *Store) release(t *tx, r *row) error {
-	sealed, err := t.request(r)
-	if err != nil || sealed == nil {
+	var all [][]byte
+	t.queue("SELECT sealed FROM requests WHERE seq = $1 UNION ALL SELECT sealed FROM revisions WHERE seq = $1", r.seq).
+		Query(func(rows pgx.Rows) (err error) {
+			all, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
+			return err
+		})
+	if err := t.flush(); err != nil {
 		return err
 	}
-	said, err := s.keys.OpenRequest(&r.Facts, sealed)
-	if err != nil {
-		return nil
-	}
-	for _, d := range s.keys.Prints(&queue.Call{Facts: r.Facts, Request: said}) {
-		t.queue("DELETE FROM taken WHERE print = $1 AND id = $2", d.Key, r.ID)
+	for _, sealed := range all {
+		said, err := s.keys.OpenRequest(&r.Facts, sealed)
+		if err != nil {
+			continue
+		}
+		for _, d := range s.keys.Prints(&queue.Call{Facts: r.Facts, Request: said}) {
+			t.queue("DELETE FROM taken WHERE print = $1 AND id = $2", d.Key, r.ID)
+		}
 	}
 	return nil
 }

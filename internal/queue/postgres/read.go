@@ -18,12 +18,16 @@ import (
 func (s *Store) rows(ctx context.Context, text string, args []any, f func(pgx.Rows) error) error {
 	what := "read " + s.name
 	if s.isClosed() {
-		return s.wrap(what, failure{errSlow})
+		return fmt.Errorf("%s: %w", what, queue.ErrClosed)
 	}
+	asked := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
 	defer cancel()
 	for n := 1; ; n++ {
 		seen, err := s.query(ctx, text, args, f)
+		if err != nil && asked.Err() != nil {
+			return fmt.Errorf("%s: %w", what, asked.Err())
+		}
 		if err == nil || seen || n == tries || !passing(err) {
 			return s.wrap(what, err)
 		}

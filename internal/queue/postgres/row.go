@@ -13,7 +13,7 @@ import (
 
 // columns of a call in the order in which a row scans them.
 const columns = `c.seq, c.gate, c.token, c.state, c.id, c.method, c.template, c.tenant, c.priority, c.correlation,
-	c.traceparent, c.repeatable, c.size, c.revision, c.reason, c.class, c.status, c.attempts, c.waits, c.wait_source,
+	c.traceparent, c.repeatable, c.begun, c.size, c.revision, c.reason, c.class, c.status, c.attempts, c.waits, c.wait_source,
 	c.not_before, c.expires, c.created, c.next_at, c.first_at, c.last_at, c.ended, c.kept_until, c.waited, c.delay, c.note`
 
 // row is a call as it lies in the database.
@@ -25,13 +25,15 @@ type row struct {
 	trail, note      []byte
 	times            [8]int64
 	waited, delay    int64
+	begun            bool // it may have been sent under its lease
+	damaged          bool // not all of it could be read
 }
 
 // fields are where columns go.
 func (r *row) fields(more ...any) []any {
 	f, t := &r.Facts, &r.times
 	return append([]any{&r.seq, &r.gate, &r.token, &r.state, &f.ID, &f.Method, &f.Template, &f.Tenant, &f.Priority, &f.CorrelationID,
-		&f.TraceParent, &f.Repeatable, &f.Size, &f.Revision, &f.Reason, &f.Class, &f.Status, &f.Ladder.Attempts, &f.Ladder.Waits,
+		&f.TraceParent, &f.Repeatable, &r.begun, &f.Size, &f.Revision, &f.Reason, &f.Class, &f.Status, &f.Ladder.Attempts, &f.Ladder.Waits,
 		&f.Ladder.WaitSource, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7], &r.waited, &r.delay, &r.note}, more...)
 }
 

@@ -57,6 +57,7 @@ CREATE TABLE calls (
 	state smallint NOT NULL DEFAULT 0,
 	priority smallint NOT NULL,
 	repeatable boolean NOT NULL,
+	begun boolean NOT NULL DEFAULT false,
 	id text COLLATE "C" NOT NULL UNIQUE,
 	method text COLLATE "C" NOT NULL,
 	template text COLLATE "C" NOT NULL,

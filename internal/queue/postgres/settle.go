@@ -249,9 +249,7 @@ func (s *Store) load(t *tx, where string, args ...any) ([]*row, error) {
 	}
 	for _, r := range all {
 		r.key, _ = s.gates.key(r.gate)
-		if err := r.read(); err != nil {
-			return nil, err
-		}
+		r.damaged = r.read() != nil // whoever reads the call is told of it
 	}
 	return all, nil
 }
@@ -267,14 +265,7 @@ func (s *Store) Renew(ctx context.Context, until time.Time, claims []queue.Claim
 		kept = map[hold]bool{}
 		t.queue(`UPDATE calls c SET lease_until = $3 FROM unnest($1::text[], $2::bigint[]) u(id, token)
 			WHERE c.id = u.id AND c.state = 1 AND c.token = u.token RETURNING c.id, c.token`, ids, tokens, nanos(until)).
-			Query(func(rows pgx.Rows) error {
-				var h hold
-				_, err := pgx.ForEachRow(rows, []any{&h.id, &h.token}, func() error {
-					kept[h] = true
-					return nil
-				})
-				return err
-			})
+			Query(readHolds(kept))
 		return t.commit()
 	})
 	if err != nil {

@@ -69,12 +69,16 @@ type Store struct {
 
 	intake *desk[*intake]
 	ends   *desk[*ends]
+	begins *desk[*begins]
 	closed chan struct{}
 	close  sync.Once
 	wg     sync.WaitGroup
 }
 
-var _ queue.Store = (*Store)(nil)
+var (
+	_ queue.Store    = (*Store)(nil)
+	_ queue.Beginner = (*Store)(nil)
+)
 
 // Open connects to the server and brings the schema up.
 func Open(ctx context.Context, o Options) (*Store, error) {
@@ -118,6 +122,8 @@ func (s *Store) start(ctx context.Context) error {
 	}
 	s.intake = newDesk(s.closed, s.takeIn)
 	s.ends = newDesk(s.closed, s.settle)
+	s.begins = newDesk(s.closed, s.begin)
+	s.begins.serve(&s.wg, s.claimLane())
 	s.intake.serve(&s.wg, s.nthLanes(0, enqueuers)...)
 	s.ends.serve(&s.wg, s.nthLanes(enqueuers, settlers)...)
 	return nil

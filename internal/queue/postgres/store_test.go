@@ -280,7 +280,7 @@ func TestEveryStateOfTheServerHasItsKind(t *testing.T) {
 		{"99999", queue.ErrStorage, "cause"},
 		{"", queue.ErrStorage, "cause"},
 	} {
-		kind, do := postgres.Sort(tt.code)
+		do, kind := postgres.Sort(tt.code)
 		if kind != tt.kind || !strings.Contains(do, tt.do) {
 			t.Errorf("SQLSTATE %q: got %v, %q, want %v that says %q", tt.code, kind, do, tt.kind, tt.do)
 		}

@@ -84,7 +84,7 @@ func (s *Store) attempt(ctx context.Context, what string, f func(*tx) error) err
 		return err
 	}
 	if s.isClosed() {
-		return s.wrap(what, failure{errSlow})
+		return fmt.Errorf("%s: %w", what, queue.ErrClosed)
 	}
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), patience, errSlow)
 	defer cancel()

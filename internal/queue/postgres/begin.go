@@ -1,0 +1,67 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/heedproject/heed/internal/queue"
+	"github.com/jackc/pgx/v5"
+)
+
+// begins is one Begin.
+type begins struct {
+	claims []queue.Claim
+	lost   []string
+}
+
+// Begin implements queue.Beginner.
+func (s *Store) Begin(ctx context.Context, claims []queue.Claim) ([]string, error) {
+	if len(claims) == 0 {
+		return nil, nil
+	}
+	b := &begins{claims: claims}
+	if err := s.begins.do(ctx, b); err != nil {
+		return nil, err
+	}
+	return b.lost, nil
+}
+
+// begin writes a group of them. It may be repeated.
+func (s *Store) begin(ctx context.Context, _ int, group []*step[*begins]) error {
+	var ids []string
+	var tokens []int64
+	for _, st := range group {
+		for i := range st.in.claims {
+			ids, tokens = append(ids, st.in.claims[i].ID), append(tokens, st.in.claims[i].Lease.Token)
+		}
+	}
+	var held map[hold]bool
+	err := s.attempt(ctx, "begin calls in "+s.name, func(t *tx) error {
+		held = map[hold]bool{}
+		t.queue(`UPDATE calls c SET begun = true FROM unnest($1::text[], $2::bigint[]) u(id, token)
+			WHERE c.id = u.id AND c.state = 1 AND c.token = u.token RETURNING c.id, c.token`, ids, tokens).Query(readHolds(held))
+		return t.commit()
+	})
+	if err != nil {
+		return err
+	}
+	for _, st := range group {
+		for i := range st.in.claims {
+			if c := &st.in.claims[i]; !held[hold{c.ID, c.Lease.Token}] {
+				st.in.lost = append(st.in.lost, c.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// readHolds notes the claims that rows tell.
+func readHolds(to map[hold]bool) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		var h hold
+		_, err := pgx.ForEachRow(rows, []any{&h.id, &h.token}, func() error {
+			to[h] = true
+			return nil
+		})
+		return err
+	}
+}
