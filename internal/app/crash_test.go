@@ -147,7 +147,7 @@ func (v *victim) hand(name string, told chan<- struct{}) map[string]string {
 
 func TestAKilledProcessLosesNothingAndChargesNobodyTwice(t *testing.T) {
 	rounds := 50
-	if testing.Short() {
+	if raced || testing.Short() { // a start takes seconds under the race detector
 		rounds = 5
 	}
 	api := &payments{rng: rand.New(rand.NewPCG(1, 2)), charges: map[string]int{}, seen: map[string]bool{}}
