@@ -28,6 +28,7 @@
 package scenario
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -65,6 +66,10 @@ func Reader(packs Packs) func(text []byte) (sim.World, error) {
 
 // Read reads the scenario in data, which came from the file called name.
 func Read(name string, data []byte, packs Packs) (sim.World, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return sim.World{}, &Error{[]sheet.Problem{{File: name, Line: 1, Column: 1,
+			Message: "the scenario is empty", Remedy: "write at least packs: [generic]"}}}
+	}
 	node, problems := sheet.ReadYAML(name, data)
 	if node == nil {
 		return sim.World{}, &Error{problems}

@@ -80,6 +80,7 @@ func TestAFileIsAWorld(t *testing.T) {
 func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
 	for text, want := range map[string]string{
 		"sed: 7\n":                                                        "w.yaml:1:1: sed: the key is not known here; did you mean seed?",
+		" \n":                                                             "w.yaml:1:1: the scenario is empty; write at least packs: [generic]",
 		"packs: [strype]\n":                                               "w.yaml:1:8: packs: there is no pack",
 		"steps: 503\n":                                                    "w.yaml:1:8: steps: a value stands where a mapping belongs",
 		"steps:\n  GET /a: 503, nope\n":                                   "w.yaml:2:16: steps.GET /a: \"nope\" is no step",
