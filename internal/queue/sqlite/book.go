@@ -39,6 +39,10 @@ type book struct {
 	token int64 // of the last lease
 	last  int   // size of the last batch
 
+	m       *mover
+	moving  bool
+	written int // rows since the log was moved
+
 	erase  []int64 // whose requests go at the end of the transaction
 	erased bool    // the transaction erased something for good
 	stale  bool    // what was erased may still lie in the write-ahead log
@@ -110,7 +114,11 @@ func newBook(ctx context.Context, s *Store, c *sql.Conn) (*book, error) {
 		}
 		return err
 	})
-	return b, wrap("count the calls of "+s.path, err)
+	if err != nil {
+		return nil, wrap("count the calls of "+s.path, err)
+	}
+	b.m, err = s.mover(ctx)
+	return b, err
 }
 
 // each calls f for every row.
@@ -175,7 +183,14 @@ func (b *book) run(ops <-chan *op, closed <-chan struct{}) {
 		select {
 		case o := <-ops:
 			b.commit(b.gather(o, ops, timer))
+			b.order()
+		case <-b.m.done:
+			b.moved()
 		case <-closed:
+			if b.moving {
+				<-b.m.done
+			}
+			close(b.m.work)
 			return
 		}
 	}
@@ -302,6 +317,7 @@ func (b *book) exec(q *sql.Stmt, args ...any) int {
 		return 0
 	}
 	n, _ := r.RowsAffected()
+	b.written += int(n)
 	return int(n)
 }
 

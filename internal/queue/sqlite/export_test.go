@@ -3,7 +3,10 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/heedproject/heed/internal/queue"
 )
 
 // Unsynced makes a store that leaves the disk to the system: it behaves the
@@ -17,6 +20,30 @@ func Unsynced(o Options) Options {
 func (s *Store) LimitPages(ctx context.Context, n int) error {
 	_, err := s.held[1].ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", n))
 	return err
+}
+
+// Plan tells how SQLite goes about a list.
+func (s *Store) Plan(t *testing.T, f queue.Filter) string {
+	t.Helper()
+	where, args, err := conditions(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.read.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+listQuery(where), append(args, 100)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var plan strings.Builder
+	for rows.Next() {
+		var id, parent, none int
+		var detail string
+		if err := rows.Scan(&id, &parent, &none, &detail); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&plan, detail)
+	}
+	return plan.String()
 }
 
 // Sealed returns the sealed request of a call as it lies on the disk.

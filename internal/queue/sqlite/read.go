@@ -74,7 +74,7 @@ func (s *Store) List(ctx context.Context, f queue.Filter) (queue.Page, error) {
 	if limit <= 0 {
 		limit = queue.DefaultLimit
 	}
-	rows, err := s.read.QueryContext(ctx, "SELECT "+columns+gateColumns+from+where+" ORDER BY c.seq LIMIT ?", append(args, limit+1)...)
+	rows, err := s.read.QueryContext(ctx, listQuery(where), append(args, limit+1)...)
 	if err != nil {
 		return queue.Page{}, wrap("list calls of "+s.path, err)
 	}
@@ -96,12 +96,17 @@ func (s *Store) List(ctx context.Context, f queue.Filter) (queue.Page, error) {
 	return page, wrap("list calls of "+s.path, rows.Err())
 }
 
+func listQuery(where string) string {
+	return "SELECT " + columns + gateColumns + from + where + " ORDER BY c.seq LIMIT ?"
+}
+
 // conditions turns a filter into SQL.
 func conditions(f queue.Filter) (where string, args []any, err error) {
 	parts := []string{"1"}
 	add := func(part string, arg any) { parts, args = append(parts, part), append(args, arg) }
 	for _, w := range []struct{ column, word string }{
-		{"g.endpoint", f.Endpoint}, {"g.key", f.Gate}, {"c.tenant", f.Tenant}, {"c.correlation", f.CorrelationID},
+		{"g.endpoint", f.Endpoint}, {"g.key", f.Gate},
+		{"c.tenant > '' AND c.tenant", f.Tenant}, {"c.correlation > '' AND c.correlation", f.CorrelationID}, // as the indexes say
 		{"c.reason", f.Reason}, {"c.class", f.Class},
 	} {
 		if w.word != "" {

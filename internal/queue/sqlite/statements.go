@@ -253,6 +253,7 @@ func (b *book) insert(q *sql.Stmt, args ...any) int64 {
 	if b.broken != nil {
 		return 0
 	}
+	b.written++
 	r, err := q.ExecContext(context.Background(), args...)
 	if err != nil {
 		b.fail(err)

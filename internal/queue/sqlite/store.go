@@ -51,6 +51,7 @@ type Store struct {
 	owner  *sql.DB // holds the lock on the -owner file
 	write  *sql.DB // one connection
 	read   *sql.DB
+	move   *sql.DB // one connection, see mover
 	ops    chan *op
 	closed chan struct{}
 	close  sync.Once
@@ -111,7 +112,7 @@ func (s *Store) start(ctx context.Context, o Options) (*book, error) {
 	}
 	s.write = open(s.path, "_txlock=immediate", "_pragma=busy_timeout(5000)", "_pragma=journal_mode(WAL)", synced,
 		"_pragma=cache_size(-16384)", "_pragma=secure_delete(FAST)",
-		"_pragma=wal_autocheckpoint(8000)", "_pragma=temp_store(MEMORY)", "_pragma=journal_size_limit(67108864)")
+		pages(lastResort), "_pragma=temp_store(MEMORY)", "_pragma=journal_size_limit(67108864)")
 	s.write.SetMaxOpenConns(1)
 	c, err := s.write.Conn(ctx)
 	if err != nil {
@@ -129,6 +130,8 @@ func (s *Store) start(ctx context.Context, o Options) (*book, error) {
 	if err := s.checkKeys(ctx, c); err != nil {
 		return nil, err
 	}
+	s.move = open(s.path, "_pragma=busy_timeout(0)", synced, "_pragma=cache_size(-64)", pages(0))
+	s.move.SetMaxOpenConns(1)
 	return newBook(ctx, s, c)
 }
 
@@ -258,7 +261,7 @@ func (s *Store) closeFiles() error {
 	for _, c := range slices.Backward(s.held) {
 		errs = append(errs, c.Close())
 	}
-	for _, db := range []*sql.DB{s.write, s.owner} {
+	for _, db := range []*sql.DB{s.write, s.move, s.owner} {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}

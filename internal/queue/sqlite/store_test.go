@@ -252,6 +252,26 @@ func TestACallerThatHasGoneStoresNothing(t *testing.T) {
 	}
 }
 
+func TestAListOfFewAmongManyIsNoScan(t *testing.T) {
+	s := open(t, options(t))
+	for _, tt := range []struct {
+		name  string
+		f     queue.Filter
+		index string
+	}{
+		{"tenant", queue.Filter{Tenant: "t"}, "tenants"},
+		{"tenant, next page", queue.Filter{Tenant: "t", After: "7"}, "tenants"},
+		{"correlation id", queue.Filter{CorrelationID: "c"}, "correlations"},
+		{"correlation id of a tenant", queue.Filter{CorrelationID: "c", Tenant: "t"}, "correlations"},
+		{"the dead", queue.Filter{States: []queue.State{queue.Dead}}, "broken"},
+		{"what a person should look at", queue.Filter{States: []queue.State{queue.Dead, queue.Quarantined, queue.Unknown}}, "broken"},
+	} {
+		if plan := s.Plan(t, tt.f); !strings.Contains(plan, "SEARCH c USING INDEX "+tt.index+" ") {
+			t.Errorf("%s: got this plan, want one that uses index %s:\n%s", tt.name, tt.index, plan)
+		}
+	}
+}
+
 // canary stands for whatever must not lie open on the disk.
 const canary = "CANARY-7c1f"
 
