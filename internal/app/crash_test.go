@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -167,9 +168,7 @@ func TestAKilledProcessLosesNothingAndChargesNobodyTwice(t *testing.T) {
 		}
 		v.kill() // in the midst of whatever it does
 		for range cap(got) {
-			for key, at := range <-got {
-				acknowledged[key] = at
-			}
+			maps.Copy(acknowledged, <-got)
 		}
 	}
 	v := raise(t, srv.URL, file)

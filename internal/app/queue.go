@@ -30,7 +30,6 @@ type keeper struct {
 	store  queue.Store
 	worker *queue.Worker
 	bell   queue.Bell
-	wake   func()
 	shown  *gateway.Later
 	log    *slog.Logger
 	called *heed.Transport // of callbacks; nil: there are none
