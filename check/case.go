@@ -53,6 +53,8 @@ type Place struct {
 	Case string
 	// Base is the URL under which the client reaches it.
 	Base string
+	// Claims are those of the client.
+	Claims []Claim
 	// Elsewhere is another host, whose journal is evidence too.
 	Elsewhere string
 }
@@ -82,6 +84,8 @@ type Operation struct {
 	Path   string
 	Header map[string]string
 	Body   string
+	// Secret puts the credential into the query, too.
+	Secret bool
 	// Keyed writes carry an idempotency key.
 	Keyed bool
 	// Worker says which session does it: each has its own, with its own
@@ -124,6 +128,7 @@ const (
 	Keys        Claim = "key"         // it makes such keys by itself
 	Validates   Claim = "validate"    // it looks into a 200: JSON, emptiness
 	Envelopes   Claim = "envelope"    // it knows an error envelope in a 200
+	Counts      Claim = "count"       // it counts what it gets against what the answer says
 	Fresh       Claim = "stale"       // it refuses answers that are too old
 	Paces       Claim = "pace"        // it heeds quota headers before the next request
 	Remembers   Claim = "session"     // what one operation learns the next one knows

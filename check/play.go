@@ -27,6 +27,7 @@ type play struct {
 
 	sessions []Session // by worker
 	keys     []string
+	turns    []chan struct{} // one operation of a worker at a time, unless it can do more
 
 	mu       sync.Mutex
 	outcomes map[string]Outcome
@@ -40,7 +41,7 @@ func (r *run) play(ctx context.Context, c *Case) (*Evidence, error) {
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	place, err := r.stage.begin(c, r.Seed, end)
+	place, err := r.stage.begin(c, Place{Seed: r.Seed, Claims: r.hello.Claims}, end)
 	if err != nil {
 		return nil, err
 	}
@@ -66,10 +67,12 @@ func (p *play) open() error {
 		workers = max(workers, o.Worker+1)
 	}
 	p.sessions, p.keys = make([]Session, workers), make([]string, workers)
+	p.turns = make([]chan struct{}, workers)
 	errs := make([]error, workers)
 	var wg sync.WaitGroup
 	for i := range workers {
 		p.keys[i] = fmt.Sprintf("hc-%x-%s-%d", p.run.Seed, strings.ReplaceAll(p.place.Case, ".", "-"), i)
+		p.turns[i] = make(chan struct{}, 1)
 		wg.Go(func() { p.sessions[i], errs[i] = p.openOne(i) })
 	}
 	wg.Wait()
@@ -103,7 +106,6 @@ func (p *play) waves() {
 	slices.Sort(all)
 	for _, wave := range slices.Compact(all) {
 		var wg sync.WaitGroup
-		var turn [1024]sync.Mutex // one operation of a worker at a time, unless it can do more
 		for i := range p.of.Ask {
 			o := &p.of.Ask[i]
 			if o.Wave != wave {
@@ -114,8 +116,8 @@ func (p *play) waves() {
 			}
 			wg.Go(func() {
 				if !parallel {
-					turn[o.Worker].Lock()
-					defer turn[o.Worker].Unlock()
+					p.turns[o.Worker] <- struct{}{}
+					defer func() { <-p.turns[o.Worker] }()
 				}
 				p.do(o)
 			})
@@ -182,6 +184,9 @@ func (p *play) task(o *Operation) Task {
 	if _, own := value(p.run.hello.Claims, Keys); o.Keyed && !own {
 		t.Header["Idempotency-Key"] = fmt.Sprintf("key-%x-%s-%s", p.run.Seed, p.place.Case, o.ID)
 	}
+	if o.Secret {
+		t.URL += "?access_token=" + p.keys[o.Worker]
+	}
 	if o.Kind == Receive {
 		t.Secret = hookSecret
 	}
@@ -195,7 +200,7 @@ const hookSecret = "whsec_aGVlZC1jaGVjay1zaWducy13aXRoLXRoaXM="
 
 // listen sends the webhooks of the case to where the client listens.
 func (p *play) listen(o *Operation, url string) {
-	_, _, _ = p.run.stage.api.Case(p.place.Case).AddWebhook(sim.Webhook{URL: url, Secret: hookSecret})
+	_, _, _ = p.run.stage.api.Case(p.place.Case).AddWebhook(sim.Webhook{URL: url, Secret: hookSecret, Delay: 50 * time.Millisecond})
 }
 
 // close ends the sessions and adds up what they wrote.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,7 +39,96 @@ func retryAfter() []Case {
 			Rule: ruleWait, World: hinted(429, t, 1), Ask: []Operation{{ID: "read", Path: "/v1/items/read"}},
 			Needs: []Claim{Retries}, Judge: heeds(t.wait)})
 	}
-	return append(all, unusable()...)
+	return slices.Concat(all, unusable(), farOff(), series())
+}
+
+// farOff are hints that are far beyond any use: nobody comes back early
+// because a number did not fit.
+func farOff() []Case {
+	rule := Rule{"a hint that is too long for the client is no reason to come back early", "RFC 9110 §10.2.3, RFC 9111 §1.2.2; T3"}
+	var all []Case
+	for _, t := range []told{
+		{name: "hour", title: "an hour", values: fixed("3600")},
+		{name: "overflow-32", title: "25 days", values: fixed("2147484")},
+		{name: "overflow-64", title: "292 years", values: fixed("9223372037")},
+		{name: "huge", title: "more than fits into 64 bits", values: fixed("18446744073709551616")},
+		{name: "year-9999", title: "the end of the year 9999", values: fixed("Fri, 31 Dec 9999 23:59:59 GMT")},
+		{name: "epoch", title: "seconds since 1970", wait: 2 * time.Second, values: func(now time.Time) []string {
+			return []string{strconv.FormatInt(now.Add(3*time.Second-1).Unix(), 10)}
+		}},
+	} {
+		all = append(all, Case{ID: "retry-after/" + t.name, Title: "429 with Retry-After: " + t.title, Rule: rule,
+			World: hinted(429, t, 50), Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 2500 * time.Millisecond}},
+			Needs: []Claim{Retries}, Limit: 4 * time.Second, Patient: true, Judge: staysAway(t.wait)})
+	}
+	return all
+}
+
+// staysAway wants no second request before wait; 0 is never.
+func staysAway(wait time.Duration) judge {
+	return func(e *Evidence) Verdict {
+		tries, o := e.First()
+		switch {
+		case len(tries) == 0:
+			return failed("no request came, and %s", said(o))
+		case len(tries) > 1 && (wait == 0 || tries[1].Gap < wait-slack):
+			return failed("it came back after %s; %s in all", brief(tries[1].Gap), count(len(tries), "request"))
+		}
+		return passed("%s, and none too early; %s", count(len(tries), "request"), said(o))
+	}
+}
+
+// series are hints that come several times, elsewhere than with 429, or not at all.
+func series() []Case {
+	read := []Operation{{ID: "read", Path: "/v1/items/read"}}
+	return []Case{
+		{ID: "retry-after/503", Title: "503 with Retry-After: 2 seconds", Rule: ruleWait, Weight: 2, Needs: []Claim{Retries},
+			World: hinted(503, told{values: fixed("2")}, 1), Ask: read, Judge: heeds(2 * time.Second)},
+		{ID: "retry-after/escalating", Title: "429 with Retry-After: 1, then 2, then 3 seconds", Rule: ruleWait, Needs: []Claim{Retries},
+			World: world("GET /v1/items/*: 429(after=1s), 429(after=2s), 429(after=3s), ok"), Ask: read, Limit: 20 * time.Second,
+			Judge: waits(time.Second, 2*time.Second, 3*time.Second)},
+		{ID: "retry-after/none", Title: "429 three times, without any hint", Needs: []Claim{Retries},
+			Rule:  Rule{"without a hint there is a pause all the same", "RFC 6585 §4; T4"},
+			World: world("GET /v1/items/*: 429 x3, ok"), Ask: read, Judge: pauses(100 * time.Millisecond)},
+		{ID: "retry-after/shared", Title: "429 for one operation, while another one begins", Needs: []Claim{Remembers, Parallel, Paces},
+			Rule:  Rule{"a hint is for all who use the same credential", "RFC 6585 §4; G9, T2"},
+			World: world("GET /v1/items/first: 429(after=2s), ok"), Judge: shared,
+			Ask: []Operation{{ID: "first", Path: "/v1/items/first"},
+				{ID: "second", Path: "/v1/items/second", Pause: 400 * time.Millisecond}}},
+	}
+}
+
+// pauses wants the gaps of the first operation to be so long altogether.
+func pauses(least time.Duration) judge {
+	return func(e *Evidence) Verdict {
+		tries, o := e.First()
+		var sum time.Duration
+		for _, a := range tries {
+			sum += a.Gap
+		}
+		switch {
+		case len(tries) < 2:
+			return unclear("it sent %s, so its pauses were not seen; %s", count(len(tries), "request"), said(o))
+		case sum < least:
+			return failed("%s with %s between them altogether", count(len(tries), "request"), brief(sum))
+		}
+		return passed("%s with %s between them altogether", count(len(tries), "request"), brief(sum))
+	}
+}
+
+// shared wants the second operation to wait for what the first was told.
+func shared(e *Evidence) Verdict {
+	first, second := e.Of("first"), e.Of("second")
+	if len(first) == 0 || len(second) == 0 {
+		return unclear("%s and %s came", count(len(first), "request"), count(len(second), "request"))
+	}
+	if second[0].Time.Before(first[0].End()) {
+		return unclear("the second operation came before the first was answered")
+	}
+	if got := second[0].Time.Sub(first[0].End()); got < 2*time.Second-slack {
+		return failed("the second operation came %s after the answer that asked for 2 s", brief(got))
+	}
+	return passed("the second operation came %s after the answer that asked for 2 s", brief(second[0].Time.Sub(first[0].End())))
 }
 
 // unusable are hints that name no wait: the client goes on as without one.
@@ -102,5 +192,3 @@ func dated(layout string) func(time.Time) []string {
 func heeds(wait time.Duration) judge {
 	return every(waits(wait), comesBack(wait+6*time.Second))
 }
-
-func secondsText(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }

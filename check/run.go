@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"path"
 	"runtime"
 	"slices"
@@ -39,6 +41,8 @@ type Options struct {
 	Known []string
 	// Claims are added to those of the client, Without taken away.
 	Claims, Without []Claim
+	// Network is where the world is served. Default: TCP.
+	Network Network
 	// Progress is told of every case that ends, one call at a time. Optional.
 	Progress func(done, all int, r Result)
 }
@@ -60,7 +64,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		_, gone := value(o.Without, Claim(before(string(c), "=")))
 		return gone
 	})
-	s, err := newStage(cmp.Or(o.Listen, "127.0.0.1:0"), o.Via)
+	s, err := newStage(&o)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +78,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return report, context.Cause(ctx)
 	}
 	return report, nil
+}
+
+// Network replaces TCP, for tests in which no time passes.
+type Network struct {
+	Listen func(addr string) (net.Listener, error)
+	// Courier carries webhooks.
+	Courier http.RoundTripper
 }
 
 // pick returns the cases that are asked for.

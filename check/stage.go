@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ const most = 5000
 
 // stage serves the worlds of a run.
 type stage struct {
+	net       Network
 	api       *sim.API
 	other     *sim.API
 	servers   []*http.Server
@@ -40,9 +42,12 @@ type guard struct {
 
 var errFlood = errors.New("flooded the server")
 
-// newStage listens on listen; clients reach it by via, if that is given.
-func newStage(listen, via string) (*stage, error) {
-	s := &stage{guards: map[string]*guard{}}
+// newStage listens where o says; clients reach it by o.Via, if that is given.
+func newStage(o *Options) (*stage, error) {
+	s := &stage{net: o.Network, guards: map[string]*guard{}}
+	if s.net.Listen == nil {
+		s.net.Listen = func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }
+	}
 	var err error
 	if s.api, err = sim.New(sim.World{}); err != nil {
 		return nil, err
@@ -50,7 +55,7 @@ func newStage(listen, via string) (*stage, error) {
 	if s.other, err = sim.New(sim.World{Packs: []sim.Pack{elsewhere()}}); err != nil {
 		return nil, err
 	}
-	if s.base, err = s.serve(listen, s.watched()); err != nil {
+	if s.base, err = s.serve(cmp.Or(o.Listen, "127.0.0.1:0"), s.watched()); err != nil {
 		return nil, err
 	}
 	there, err := s.serve("127.0.0.1:0", s.other)
@@ -60,19 +65,19 @@ func newStage(listen, via string) (*stage, error) {
 	}
 	// By another name: clients compare names, and many compare nothing else.
 	s.elsewhere = strings.Replace(there, "127.0.0.1", "localhost", 1)
-	if via != "" {
-		u, err := url.Parse(via)
+	if o.Via != "" {
+		u, err := url.Parse(o.Via)
 		if err != nil || u.Host == "" {
 			s.close()
-			return nil, fmt.Errorf("check: %q is no URL of a gateway; give one such as http://127.0.0.1:8642/demo", via)
+			return nil, fmt.Errorf("check: %q is no URL of a gateway; give one such as http://127.0.0.1:8642/demo", o.Via)
 		}
-		s.base = strings.TrimSuffix(via, "/")
+		s.base = strings.TrimSuffix(o.Via, "/")
 	}
 	return s, nil
 }
 
 func (s *stage) serve(addr string, h http.Handler) (string, error) {
-	l, err := net.Listen("tcp", addr)
+	l, err := s.net.Listen(addr)
 	if err != nil {
 		return "", fmt.Errorf("check: the world of the client cannot be served: %w", err)
 	}
@@ -103,11 +108,11 @@ func (s *stage) watched() http.Handler {
 }
 
 // begin makes the world of a case.
-func (s *stage) begin(c *Case, seed uint64, end context.CancelCauseFunc) (p Place, err error) {
+func (s *stage) begin(c *Case, p Place, end context.CancelCauseFunc) (Place, error) {
 	id := strings.ReplaceAll(c.ID, "/", ".")
-	p = Place{Seed: seed, Case: id, Base: s.base + "/t/" + id, Elsewhere: s.elsewhere + "/t/" + id}
+	p.Case, p.Base, p.Elsewhere = id, s.base+"/t/"+id, s.elsewhere+"/t/"+id
 	w := c.World(p)
-	w.Seed = seed
+	w.Seed, w.Courier = p.Seed, s.net.Courier
 	if _, err := s.api.Begin(id, w); err != nil {
 		return p, fmt.Errorf("check: case %s: %w", c.ID, err)
 	}

@@ -1,0 +1,111 @@
+package check
+
+import "strings"
+
+// keys are writes of which the answer was lost.
+func keys() []Case {
+	rule := Rule{"a write that is repeated has the same key, and takes effect once", "draft-ietf-httpapi-idempotency-key-header §2; P10"}
+	var all []Case
+	for _, c := range []struct{ name, title, step string }{
+		{"reset", "done, then reset", "commit-then-reset"},
+		{"504", "done, then 504", "commit-then-504"},
+		{"500", "done, then 500", "commit-then-500"},
+	} {
+		all = append(all,
+			Case{ID: "keys/keyed-" + c.name, Title: "POST with a key: " + c.title, Rule: rule, Weight: 2,
+				Needs: []Claim{Retries, Writes, Headers, Keyed}, World: world("POST /v1/orders/*: " + c.step + ", ok"),
+				Ask: []Operation{order("order", true)}, Judge: every(effects("order"), sameKey)},
+			Case{ID: "keys/unkeyed-" + c.name, Title: "POST without a key: " + c.title, Weight: 3,
+				Rule:  Rule{"a write without a key is not repeated when it may have been done", "RFC 9110 §9.2.2; G15, P1"},
+				Needs: []Claim{Writes}, World: world("POST /v1/orders/*: " + c.step + ", ok"),
+				Ask: []Operation{order("order", false)}, Judge: effects("order")})
+	}
+	return append(all,
+		Case{ID: "keys/each", Title: "three writes, each with a key of its own", Needs: []Claim{Writes, Keys}, Weight: 2,
+			Rule:  Rule{"a new operation has a new key", "draft-ietf-httpapi-idempotency-key-header §2.2; P10"},
+			World: world(""), Ask: []Operation{order("one", true), at(order("two", true), 1), at(order("three", true), 2)}, Judge: ownKeys},
+		Case{ID: "keys/length", Title: "a write with a long path and a key", Needs: []Claim{Writes, Keys},
+			Rule:  Rule{"a key is no longer than the provider takes: 255 bytes", "P10"},
+			World: world(""), Ask: []Operation{order("order-"+strings.Repeat("long-", 40), true)}, Judge: shortKey},
+		Case{ID: "keys/body", Title: "PUT of 100 KB: 503, then reset, then 503", Needs: []Claim{Retries, Writes}, Weight: 2,
+			Rule:  Rule{"every attempt carries the whole body", "RFC 9110 §9.2.2; G15"},
+			World: world("PUT /v1/records/*: 503, reset, 503, ok"), Ask: []Operation{large("record")}, Judge: sameBody},
+	)
+}
+
+func at(o Operation, wave int) Operation { o.Wave = wave; return o }
+
+func large(id string) Operation {
+	o := replace(id)
+	o.Header = nil
+	o.Body = `{"title":"` + strings.Repeat("a history of rivers, ", 5000) + `"}`
+	return o
+}
+
+// sameKey wants all requests of the first operation to carry one key.
+func sameKey(e *Evidence) Verdict {
+	tries, o := e.First()
+	if len(tries) < 2 {
+		return unclear("%s, so a key that stays was not seen; %s", count(len(tries), "request"), said(o))
+	}
+	for i, a := range tries {
+		switch {
+		case a.Key == "":
+			return failed("request %d had no key", i+1)
+		case a.Key != tries[0].Key:
+			return failed("request %d had another key than request 1", i+1)
+		}
+	}
+	return passed("%s with one key; the write took effect %s", count(len(tries), "request"),
+		count(e.Effects.Kinds["order"].Count, "time"))
+}
+
+// ownKeys wants each operation to have a key that no other has.
+func ownKeys(e *Evidence) Verdict {
+	owner := map[string]string{}
+	for _, a := range e.Journal.Entries {
+		id := operationOf(a.Path)
+		switch was, ok := owner[a.Key]; {
+		case a.Key == "":
+			return failed("%s had no key", id)
+		case ok && was != id:
+			return failed("%s had the key of %s", id, was)
+		}
+		owner[a.Key] = id
+	}
+	return passed("%s, each with a key of its own", count(len(e.Journal.Entries), "write"))
+}
+
+// shortKey wants the provider not to have refused the key.
+func shortKey(e *Evidence) Verdict {
+	tries, o := e.First()
+	switch {
+	case len(tries) == 0:
+		return failed("no request came, and %s", said(o))
+	case tries[0].Key == "":
+		return failed("it had no key")
+	case tries[0].Status == 400:
+		return failed("it was answered 400: the key has more than 255 bytes")
+	}
+	return passed("the provider took the key")
+}
+
+// sameBody wants all requests of the first operation to carry what the first carried.
+func sameBody(e *Evidence) Verdict {
+	tries, o := e.First()
+	want := len(e.Case.Ask[0].Body)
+	for i, a := range tries {
+		switch {
+		case i == 0 && a.BytesIn != want:
+			return failed("request 1 carried %d of %d bytes", a.BytesIn, want)
+		case a.BytesIn != want:
+			return failed("request %d carried %d of %d bytes", i+1, a.BytesIn, want)
+		case a.Body != tries[0].Body:
+			return failed("request %d carried another body than request 1", i+1)
+		}
+	}
+	if len(tries) < 2 {
+		return unclear("%s, so a body that is sent again was not seen; %s", count(len(tries), "request"), said(o))
+	}
+	return passed("%s, each with the same %d bytes", count(len(tries), "request"), want)
+}

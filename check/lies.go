@@ -1,0 +1,57 @@
+package check
+
+import "time"
+
+// lies are answers that look good and are none.
+func lies() []Case {
+	sense := "S6, G4"
+	var all []Case
+	for _, l := range []struct {
+		name, title, step string
+		claim             Claim
+		rule, source      string
+		quick             bool
+	}{
+		{"truncated", "half of what Content-Length promises", "truncate", "", "an answer that is shorter than it says is none", "RFC 9112 §8; G14", true},
+		{"cut", "one byte of what Content-Length promises", "cut(at=1)", "", "an answer that is shorter than it says is none", "RFC 9112 §8; G14", false},
+		{"cut-json", "JSON that ends in its middle, of the right length", "cut-clean", Validates, "JSON that does not parse is no answer", sense + ", G14", false},
+		{"malformed", "JSON that does not parse", "malformed", Validates, "JSON that does not parse is no answer", sense, false},
+		{"empty", "an empty body where JSON was promised", "empty", Validates, "an empty body is no JSON", sense, false},
+		{"html", "a login page", "html", Validates, "a page is no JSON", sense, false},
+		{"envelope", "an error in the body", "envelope", Envelopes, "an error in the body of a 200 is an error", sense, false},
+		{"fewer", "half of the entries, though the count is told", "cut-valid", Counts, "fewer entries than the answer counts are not all", "G14", false},
+		{"stale", "an answer from a cache that is an hour old", "stale(age=1h)", Fresh, "an answer that is too old is none", "RFC 9111 §5.1; G13", false},
+	} {
+		var needs []Claim
+		if l.claim != "" {
+			needs = []Claim{l.claim}
+		}
+		all = append(all, Case{ID: "lies/" + l.name, Title: "200: " + l.title + ", then the truth", Rule: Rule{l.rule, l.source},
+			Weight: 2, Needs: needs, Quick: l.quick, World: world("GET /v1/items/*: " + l.step + ", ok"),
+			Ask: []Operation{{ID: "read", Path: "/v1/items/read"}}, Judge: notFooled})
+	}
+	return append(all,
+		Case{ID: "lies/always-truncated", Title: "200: cut short, every time",
+			Rule: Rule{"what cannot be had whole is reported as a failure", "RFC 9112 §8; G14"}, Patient: true,
+			World: world("GET /v1/items/*: truncate x1000"), Limit: 5 * time.Second,
+			Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 2 * time.Second}}, Judge: reportsFailure},
+		Case{ID: "lies/always-malformed", Title: "200: JSON that does not parse, every time", Needs: []Claim{Validates},
+			Rule: Rule{"what cannot be had whole is reported as a failure", "S6, S14"}, Patient: true,
+			World: world("GET /v1/items/*: malformed x1000"), Limit: 5 * time.Second,
+			Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 2 * time.Second}}, Judge: reportsFailure},
+	)
+}
+
+// notFooled wants the client to ask again, or to report a failure.
+func notFooled(e *Evidence) Verdict {
+	tries, o := e.First()
+	switch {
+	case len(tries) == 0:
+		return failed("no request came, and %s", said(o))
+	case o.OK && len(tries) == 1:
+		return failed("it took the answer for good: %s", said(o))
+	case !o.OK && len(tries) > 1:
+		return failed("the second of %s was answered with the truth, yet %s", count(len(tries), "request"), said(o))
+	}
+	return passed("%s; %s", count(len(tries), "request"), said(o))
+}

@@ -1,0 +1,107 @@
+package check
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heedproject/heed/sim"
+	"github.com/heedproject/heed/sim/rate"
+)
+
+// limits are what many operations of one session may do together.
+func limits() []Case {
+	return []Case{
+		{ID: "limits/concurrency", Title: "24 operations at once, each of 200 ms", Needs: []Claim{Concurrency, Parallel, Remembers},
+			Rule:  Rule{"no more requests are open than agreed", "S5, G7"},
+			World: world("GET /v1/items/{op}: slow(for=200ms)"), Ask: reads(24, 0), Limit: 20 * time.Second, Judge: bounded},
+		{ID: "limits/tenants", Title: "30 operations of one tenant, then 3 of another", Needs: []Claim{Tenants, Parallel, Remembers, Paces},
+			Rule:  Rule{"one tenant does not use up what all share", "P4"},
+			World: limited(rate.Limit{Name: "requests", Capacity: 2, Refill: 10}), Ask: twoTenants(), Limit: 25 * time.Second, Judge: fair},
+		{ID: "limits/penalty", Title: "12 operations at once, 4 a second allowed, early ones punished", Limit: 25 * time.Second,
+			Needs: []Claim{Retries, Paces, Parallel, Remembers},
+			Rule:  Rule{"a client that shares a credential does not come back early, whoever was told", "T9, G9"},
+			World: limited(rate.Limit{Name: "requests", Capacity: 4, Refill: 4,
+				Penalty: rate.Penalty{First: time.Second, Max: 4 * time.Second, Grace: 150 * time.Millisecond}}),
+			Ask: reads(12, 0), Judge: unpunished},
+	}
+}
+
+func limited(l rate.Limit) func(Place) sim.World {
+	return func(Place) sim.World { return sim.World{Packs: []sim.Pack{provider(nil)}, Limits: []rate.Limit{l}} }
+}
+
+func twoTenants() []Operation {
+	var all []Operation
+	for i := range 33 {
+		tenant, id := "many", "many-"+itoa(i)
+		o := Operation{Tenant: tenant}
+		if i >= 30 {
+			id, o.Tenant = "few-"+itoa(i-30), "few"
+		}
+		if i == 30 {
+			o.Pause = 300 * time.Millisecond
+		}
+		o.ID, o.Path = id, "/v1/items/"+id
+		all = append(all, o)
+	}
+	return all
+}
+
+// bounded wants no more requests open at a time than the client claims.
+func bounded(e *Evidence) Verdict {
+	text, _ := value(e.Claims, Concurrency)
+	most, err := strconv.Atoi(text)
+	if err != nil || most < 1 {
+		return unclear("the claim concurrency has no number; write concurrency=4")
+	}
+	got := e.Open(func(sim.Entry) bool { return true })
+	if got > most {
+		return failed("%d requests were open at the same time, with a cap of %d", got, most)
+	}
+	return passed("at most %d of %s were open at the same time, with a cap of %d", got, count(len(e.Journal.Entries), "request"), most)
+}
+
+// fair wants the second tenant not to wait for all of the first.
+func fair(e *Evidence) Verdict {
+	var many []time.Time
+	var few time.Time
+	for _, a := range e.Journal.Entries {
+		switch {
+		case a.Status != 200:
+		case strings.HasPrefix(operationOf(a.Path), "many"):
+			many = append(many, a.Time)
+		default:
+			few = a.Time
+		}
+	}
+	if len(many) < 20 || few.IsZero() {
+		return unclear("%d of 30 operations of the one and some of the other succeeded", len(many))
+	}
+	slices.SortFunc(many, time.Time.Compare)
+	i, _ := slices.BinarySearchFunc(many, few, time.Time.Compare)
+	if i > 2*len(many)/3+2 {
+		return failed("the 3 operations of the second tenant ended after %d of the 30 of the first", i)
+	}
+	return passed("the 3 operations of the second tenant ended after %d of the 30 of the first", i)
+}
+
+// unpunished wants no request before the instant that the credential was told.
+func unpunished(e *Evidence) Verdict {
+	early, throttled := 0, 0
+	var worst time.Duration
+	for _, a := range e.Journal.Entries {
+		if a.Early > slack {
+			early++
+			worst = max(worst, a.Early)
+		}
+		if a.Throttled {
+			throttled++
+		}
+	}
+	if early > 0 {
+		return failed("%s came before the time that was told, by up to %s; %d were throttled", count(early, "request"), brief(worst), throttled)
+	}
+	return passed("%s, %d throttled, none before the time that was told", count(len(e.Journal.Entries), "request"), throttled)
+}
