@@ -17,7 +17,9 @@
 // made of Facts alone.
 //
 // At least once: a call whose lease was lost may have been sent. It is sent
-// again if that cannot hurt (Repeatable), else it becomes unknown.
+// again if that cannot hurt (Repeatable), else it becomes unknown. A worker
+// whose Send calls Begin tells the store what is about to leave; then a write
+// that was claimed and not begun is not unknown, but queued again.
 //
 // Stores are folders below this one. Each passes the suite in queuetest.
 package queue

@@ -41,7 +41,7 @@ const share = 3
 // step.
 func testModel(t *testing.T, open Open) {
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		flag.Set("rapid.checks", "15") // each opens a store; ask for more by the flag
+		flag.Set("rapid.checks", "10") // each opens a store; ask for more by the flag
 		defer flag.Set("rapid.checks", f.DefValue)
 	}
 	rapid.Check(t, func(rt *rapid.T) {

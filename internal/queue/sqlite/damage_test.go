@@ -21,7 +21,7 @@ var damages = []struct{ name, text string }{
 
 // damaged is a store in which one of three calls is damaged.
 func damaged(t *testing.T, damage string, change func(*queue.Call)) *sqlite.Store {
-	o := options(t)
+	o := sqlite.Unsynced(options(t))
 	s := open(t, o)
 	calls := []queue.Call{get("a"), get("bad"), get("c")}
 	for i := range calls {
