@@ -34,12 +34,13 @@ type keeper struct {
 	log    *slog.Logger
 	called *heed.Transport // of callbacks; nil: there are none
 
-	tasks sync.WaitGroup
-	quit  chan struct{}
-	end   sync.Once
-	mu    sync.Mutex
-	ill   bool // the store failed, and that was said
-	opens chan string
+	tasks  sync.WaitGroup
+	quit   chan struct{}
+	ending chan struct{} // closed before quit, while the worker finishes
+	end    sync.Once
+	mu     sync.Mutex
+	ill    bool // the store failed, and that was said
+	opens  chan string
 }
 
 // openQueue opens the queue of cfg. The demo does without if it cannot have
@@ -57,14 +58,14 @@ func (a *App) openQueue(cfg *config.Config) (*keeper, error) {
 }
 
 func (a *App) keeper(q *config.Queue) (*keeper, error) {
-	k := &keeper{log: a.observe.Logger(), quit: make(chan struct{}), opens: make(chan string, 64)}
+	k := &keeper{log: a.observe.Logger(), quit: make(chan struct{}), ending: make(chan struct{}), opens: make(chan string, 64)}
 	var err error
 	if k.store, err = a.openStore(q); err != nil {
 		return nil, err
 	}
 	k.shown = &gateway.Later{
 		Store: k.store, Bell: &k.bell, Body: q.Max.Body, Answer: q.Max.Answer, Window: q.Window,
-		Wake: func() { k.worker.Wake() },
+		Wake: func() { k.worker.Wake() }, Ending: k.ending,
 	}
 	k.worker = &queue.Worker{
 		Feed: k.store, Name: workerName(), Slots: q.Workers, Share: max(1, q.Workers/2), Lease: q.Lease, StopWithin: a.opts.Grace,
@@ -459,9 +460,12 @@ func (k *keeper) stop() {
 	if k == nil {
 		return
 	}
-	k.worker.Stop()
-	k.end.Do(func() { close(k.quit) })
-	k.tasks.Wait()
+	k.end.Do(func() {
+		close(k.ending)
+		k.worker.Stop()
+		close(k.quit)
+		k.tasks.Wait()
+	})
 }
 
 // close lets the store go. The worker has stopped, or was never started.

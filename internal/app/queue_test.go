@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -383,5 +384,26 @@ func TestWhatBrokeIsToldBeforeItIsErased(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), `"alert":"queue_erases"`) {
 		t.Errorf("nobody is told:\n%s", log.String())
+	}
+}
+
+func TestAStopDoesNotWaitForThoseWhoWaitForACall(t *testing.T) {
+	cfg := settings(api(t, "api", func(http.ResponseWriter, *http.Request) {}))
+	queued(t, cfg)
+	a := start(t, cfg, Options{Grace: 20 * time.Second})
+	at := async(t, a, "GET", "/api/x", "", "Heed-Not-Before", "3600")
+	said := make(chan string)
+	go func() {
+		_, text := ask(t, "GET", "http://"+a.DataAddr()+at+"?wait=60s", "")
+		said <- text
+	}()
+	for a.gateway.Calls() == 0 {
+		runtime.Gosched()
+	}
+	if err := a.Stop(t.Context()); err != nil {
+		t.Fatalf("it was waited for: %v", err)
+	}
+	if text := <-said; !strings.Contains(text, `"state":"waiting"`) {
+		t.Errorf("the one who waited was told %s", text)
 	}
 }

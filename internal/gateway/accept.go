@@ -293,7 +293,7 @@ func (x *exchange) received(got queue.Receipt, c *queue.Call, h handover) *refus
 	}
 	if h.wait > 0 && !f.State.Ended() {
 		var err error
-		if f, err = x.table.Later.await(x.r.Context(), got.ID, h.wait); err != nil {
+		if f, err = x.await(got.ID, h); err != nil {
 			return storeRefusal(err)
 		}
 		if gone(x.r.Context()) {
@@ -312,6 +312,18 @@ func (x *exchange) received(got queue.Receipt, c *queue.Call, h handover) *refus
 	}
 	x.accepted(&f)
 	return nil
+}
+
+// await waits for the end of a call. Who expects nothing but its answer waits
+// also while the process ends: what is sent then is carried to its end.
+func (x *exchange) await(id string, h handover) (queue.Facts, error) {
+	l := x.table.Later
+	if !h.kept {
+		return l.await(x.r.Context(), id, h.wait)
+	}
+	ctx, done := context.WithTimeout(x.r.Context(), h.wait)
+	defer done()
+	return l.Bell.Await(ctx, l.Store, id, poll)
 }
 
 // known is about a call that is in the queue already, by its key or its id.

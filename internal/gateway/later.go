@@ -36,6 +36,9 @@ type Later struct {
 	Body, Answer int64
 	// Window is how long an idempotency key stays taken.
 	Window time.Duration
+	// Ending is closed when the process is about to end: who waits for the end
+	// of a call that is on disk is told how it stands. nil: it never ends.
+	Ending <-chan struct{}
 	// Callbacks is whom the end of a call may be told. nil: nobody.
 	Callbacks *Callbacks
 }
@@ -229,5 +232,14 @@ func (l *Later) answers(ctx context.Context) bool {
 func (l *Later) await(ctx context.Context, id string, wait time.Duration) (queue.Facts, error) {
 	ctx, done := context.WithTimeout(ctx, wait)
 	defer done()
+	if l.Ending != nil {
+		go func() {
+			select {
+			case <-l.Ending:
+				done()
+			case <-ctx.Done():
+			}
+		}()
+	}
 	return l.Bell.Await(ctx, l.Store, id, poll)
 }
