@@ -40,11 +40,14 @@
 //
 // # Wrong clients
 //
-// The grader is graded: the tests have a Program that breaks no rule, which
-// must pass everything, and many that break one rule each, which must fail
-// exactly the cases of that rule. Perfect in perfect_test.go is made of small
-// parts (how it waits, what it repeats, what it believes); a wrong client is
-// Perfect with one part replaced.
+// The grader is graded: the tests have a client that breaks no rule, which must
+// pass everything, and many that break one rule each, which must fail exactly
+// the cases of that rule. behaved() in habits_test.go returns the habits of the
+// former (how it waits, what it repeats, what it believes …), each a field; a
+// wrong client is these with one field replaced. graded(t, habits, Options) lets
+// it loose in a synctest bubble over a network in memory, so that the whole
+// matrix takes a second and the same seed gives the same report. Where a habit
+// that should be broken has no field yet, add one to habits.
 //
 // # Limits
 //
