@@ -1,16 +1,23 @@
+//go:build unix
+
 package postgres_test
 
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
+	"net/url"
+	"os"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/heedproject/heed/internal/queue"
 	"github.com/heedproject/heed/internal/queue/postgres"
+	"github.com/jackc/pgx/v5"
 )
 
 // kilobyte is a call of 1 KB on one of 16 gates, with an idempotency key.
@@ -24,12 +31,87 @@ func kilobyte(n int) queue.Call {
 	}
 }
 
+// meter starts the clock, and returns what reports calls per second and the
+// processor time of each, here and in the server if it is on this machine: on
+// one that does other work only that tells something.
+func meter(b *testing.B, o postgres.Options) func() {
+	b.ResetTimer()
+	here, there := cpu(), serverCPU(b, o)
+	return func() {
+		n := float64(b.N)
+		b.ReportMetric(n/b.Elapsed().Seconds(), "calls/s")
+		b.ReportMetric(float64((cpu()-here).Microseconds())/n, "cpu-µs/call")
+		b.ReportMetric((serverCPU(b, o)-there)/1e3/n, "server-µs/call")
+	}
+}
+
+// cpu is what the process has used so far.
+func cpu() time.Duration {
+	var r syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// serverCPU is what the sessions of stores have used so far, in nanoseconds.
+func serverCPU(b *testing.B, o postgres.Options) (sum float64) {
+	c, err := pgx.Connect(b.Context(), string(o.Address))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close(b.Context())
+	rows, err := c.Query(b.Context(), "SELECT pid FROM pg_stat_activity WHERE application_name = 'heed'")
+	if err != nil {
+		b.Fatal(err)
+	}
+	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, pid := range pids {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
+		var used float64
+		fmt.Sscan(string(text), &used)
+		sum += used
+	}
+	return sum
+}
+
+// BenchmarkPlainInsert is what the server and the driver give: one session that
+// puts a kilobyte into a table of its own, 64 rows to a transaction. The others
+// are judged by what they take beside it.
+func BenchmarkPlainInsert(b *testing.B) {
+	o := options(b)
+	ask(b, string(o.Address), "CREATE SCHEMA "+o.Schema, "CREATE TABLE "+o.Schema+".plain (seq bigserial PRIMARY KEY, id text UNIQUE, "+
+		"key bytea UNIQUE, body bytea)")
+	c, err := pgx.Connect(b.Context(), with(b, string(o.Address), func(_ *url.URL, q url.Values) { q.Set("application_name", "heed") }))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close(b.Context())
+	used := meter(b, o)
+	for n := 0; n < b.N; n += 64 {
+		ids, keys, bodies := make([]string, 64), make([][]byte, 64), make([][]byte, 64)
+		for i := range ids {
+			k := kilobyte(n + i)
+			digest := sha256.Sum256([]byte(k.Key))
+			ids[i], keys[i], bodies[i] = queue.NewID(time.Now()), digest[:16], k.Body
+		}
+		_, err := c.Exec(b.Context(), "INSERT INTO "+o.Schema+".plain (id, key, body) SELECT * FROM unnest($1::text[], $2::bytea[], $3::bytea[])",
+			ids, keys, bodies)
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	used()
+}
+
 // BenchmarkEnqueue is 64 producers that each hand over one call at a time.
 func BenchmarkEnqueue(b *testing.B) {
-	s := open(b, options(b))
+	o := options(b)
+	s := open(b, o)
 	next := make(chan int)
 	var wg sync.WaitGroup
-	b.ResetTimer()
+	used := meter(b, o)
 	for range 64 {
 		wg.Go(func() {
 			for n := range next {
@@ -44,7 +126,7 @@ func BenchmarkEnqueue(b *testing.B) {
 	}
 	close(next)
 	wg.Wait()
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+	used()
 }
 
 // BenchmarkClaimAndComplete is one gateway, and then two, each a worker with
@@ -85,16 +167,16 @@ func claimAndComplete(b *testing.B, gateways, limit int) {
 				}
 			}, Failed: func(err error) { b.Error(err) }}
 	}
-	b.ResetTimer()
+	used := meter(b, o)
 	for i := range workers {
 		workers[i].Start(b.Context())
 	}
 	<-all
 	b.StopTimer()
+	used()
 	for i := range workers {
 		workers[i].Stop()
 	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }
 
 // fill puts n calls into the store.

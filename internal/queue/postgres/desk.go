@@ -22,8 +22,8 @@ type step[T any] struct {
 }
 
 // desk takes the steps of one kind from many callers and hands them on in
-// groups. Several goroutines serve it, each in a lane of its own: while one
-// waits for the server's disk the next fills a group.
+// groups. A goroutine serves each of its lanes; while it waits for the server's
+// disk the next group fills by itself.
 type desk[T any] struct {
 	steps  chan *step[T]
 	closed <-chan struct{}
@@ -70,8 +70,8 @@ func (d *desk[T]) serve(wg *sync.WaitGroup, lanes ...int) {
 }
 
 // gather takes what waits, and what comes while it gives way: those who were
-// answered just now are about to come back. No clock is waited for, as the
-// other lanes fill their groups while they wait for the server.
+// answered just now are about to come back. No clock is waited for: under load
+// the group has filled while the lane waited for the server.
 func (d *desk[T]) gather(first *step[T]) []*step[T] {
 	group := []*step[T]{first}
 	for gaveWay := 0; gaveWay < 3 && len(group) < maxGroup; {

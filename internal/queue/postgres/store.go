@@ -51,8 +51,10 @@ const (
 	// of the default lease, the time after which it is renewed.
 	MaxSkew = DefaultLease / 6
 	// enqueuers and settlers are how many groups of each are under way at once.
-	enqueuers = 3
-	settlers  = 2
+	// One is best where the server's processors are scarce: a commit costs it
+	// as much as a dozen calls, and a second lane halves the groups.
+	enqueuers = 1
+	settlers  = 1
 )
 
 // Store is a queue.Store.
