@@ -35,7 +35,8 @@ type Exchange struct {
 	step       *step     // nil: none
 	refused    *Refusal  // the request itself was bad
 	entry      record
-	running    []int // limits of the pack that count x while it runs
+	counted    bool  // by the limits of the pack, and let through
+	running    []int // of these the ones that count x while it runs
 	holding    bool  // the idempotency key
 	ids        int   // given out
 	era        int   // of the case, when x began
@@ -147,6 +148,8 @@ func (x *Exchange) Effect(kind, subject string, amount int64) {
 
 // Left is what is left for the caller of x at the first limit of this name,
 // for providers that tell it in the body. Only Do, CostOf and Tell may ask.
+// Its second result is false where there is no such limit, or one that is not
+// told.
 func (x *Exchange) Left(name string) (rate.Told, bool) {
 	for i := range x.pack.limits {
 		if l := &x.pack.limits[i]; l.Name == name {
@@ -157,14 +160,21 @@ func (x *Exchange) Left(name string) (rate.Told, bool) {
 }
 
 // Spend takes more from the limits of this name that count x, once it is known
-// what x really cost; less than 0 is given back. Only Do may spend.
+// what x really cost; less than 0 is given back. Header fields tell what is
+// left afterwards. Where a step led x past the limits nothing is taken. Only Do
+// may spend.
 func (x *Exchange) Spend(name string, cost float64) {
+	if !x.counted {
+		return
+	}
+	now := x.Now()
 	for i := range x.pack.limits {
 		l := &x.pack.limits[i]
 		if l.Name == name && l.applies(x.Request.Method, x.Path) {
-			x.own.meter(x, i).Spend(&l.Limit, x.Now(), cost)
+			x.own.meter(x, i).Spend(&l.Limit, now, cost)
 		}
 	}
+	x.tell(now)
 }
 
 // Refuse writes a refusal in the dialect of the pack.
@@ -323,6 +333,7 @@ func (x *Exchange) admit() *Refusal {
 		}
 		x.entry.throttled, x.entry.limit = true, r.Limit
 	}
+	x.counted = r == nil
 	x.tell(now)
 	return r
 }
@@ -379,8 +390,9 @@ func (x *Exchange) cost(l *limit) float64 {
 	return x.operation.Cost
 }
 
-// tell notes what headers say of the limits.
+// tell notes what headers say of the limits, in place of what it noted before.
 func (x *Exchange) tell(now time.Time) {
+	x.least, x.quota = rate.Told{}, nil
 	var told []rate.Told
 	dialect := x.pack.Dialect.Quota
 	if f := x.pack.Dialect.Tell; f != nil {

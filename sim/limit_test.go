@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"net/http/httptest"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,7 +161,8 @@ func metered() sim.Pack {
 		Name:   "metered",
 		Limits: []rate.Limit{{Name: "points", Kind: rate.FixedWindow, Capacity: 100, Window: time.Hour, Weighted: true}},
 		Dialect: sim.Dialect{Tell: func(x *sim.Exchange, an *sim.Answer, told []rate.Told) {
-			an.Set("Reset-At", x.Now().Add(told[0].Reset).UTC().Format(time.TimeOnly))
+			an.Set("Reset-At", told[0].End(x.Now()).UTC().Format(time.TimeOnly))
+			an.Set("Left", strconv.Itoa(int(told[0].Remaining)))
 		}},
 		Operations: []sim.Operation{{Route: "GET /query", Cost: 30, Do: func(x *sim.Exchange) sim.Answer {
 			x.Spend("points", -20)
@@ -176,11 +178,20 @@ func metered() sim.Pack {
 func TestWhatARequestDidNotNeedIsGivenBackAndWhatIsLeftIsTold(t *testing.T) {
 	a := api(t, sim.World{Packs: []sim.Pack{metered()}, Clock: sim.Clock{Stepped: true, Start: noon.Add(20 * time.Minute)}})
 	w := ask(a, "GET", "/query", "")
-	if got := w.Header().Get("Reset-At"); w.Code != 200 || got != "13:00:00" {
-		t.Errorf("got %d, %q", w.Code, got)
+	if h := w.Header(); w.Code != 200 || h.Get("Reset-At") != "13:00:00" || h.Get("Left") != "90" {
+		t.Errorf("got %d, %v", w.Code, h)
 	}
 	got := []string{w.Body.String(), ask(a, "GET", "/query", "").Body.String()}
 	if diff := cmp.Diff(got, []string{"90\n", "80\n"}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestARequestThatAStepLedPastTheLimitsGivesNothingBack(t *testing.T) {
+	w := sim.World{Packs: []sim.Pack{metered()}, Clock: sim.Clock{Stepped: true, Start: noon}, Steps: "GET /query: ok, commit-then-500, ok"}
+	a := api(t, w)
+	got := []string{ask(a, "GET", "/query", "").Body.String(), strconv.Itoa(ask(a, "GET", "/query", "").Code), ask(a, "GET", "/query", "").Body.String()}
+	if diff := cmp.Diff(got, []string{"90\n", "500", "80\n"}); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -31,6 +31,12 @@ type Told struct {
 	Reset time.Duration
 }
 
+// End is the instant of the reset, in whole seconds, rounded up, for headers
+// that tell instants.
+func (t Told) End(now time.Time) time.Time {
+	return now.Add(t.Reset + time.Second - 1).Truncate(time.Second)
+}
+
 // Ask tells how long a request of this cost must wait, 0 if it may go now.
 // A request that never fits waits for ever in windows of math.MaxInt64. Of a
 // Concurrency limit nobody knows how long: it says 1 ns.

@@ -28,7 +28,6 @@ import (
 	"time"
 
 	"github.com/heedproject/heed/sim"
-	"github.com/heedproject/heed/sim/pack/gauge"
 	"github.com/heedproject/heed/sim/rate"
 )
 
@@ -37,7 +36,7 @@ func Pack() sim.Pack {
 	return sim.Pack{
 		Name:       "github",
 		Hosts:      []string{"api.github.com"},
-		Dialect:    sim.Dialect{Refuse: refuse, Quota: quota, Envelope: envelope},
+		Dialect:    sim.Dialect{Refuse: refuse, Tell: tell, Envelope: envelope},
 		Limits:     limits,
 		Credential: credential,
 		Authorize:  authorize,
@@ -62,7 +61,7 @@ func Pack() sim.Pack {
 			write("hooks.delete", "DELETE /repos/{owner}/{repo}/hooks/{id}", deleteHook),
 			read("search.issues", "/search/issues", searchIssues),
 			read("search.code", "/search/code", searchCode),
-			counted(sim.Operation{Name: "graphql.query", Route: "POST /graphql", Do: query, CostOf: queryCost}),
+			{Name: "graphql.query", Route: "POST /graphql", Do: query, CostOf: queryCost},
 		},
 	}
 }
@@ -70,25 +69,11 @@ func Pack() sim.Pack {
 // read is an operation that can be asked under the condition that something
 // changed.
 func read(name, path string, do func(*sim.Exchange) sim.Answer) sim.Operation {
-	return counted(sim.Operation{Name: name, Route: "GET " + path, Do: conditional(do), CostOf: readCost(do)})
+	return sim.Operation{Name: name, Route: "GET " + path, Do: conditional(do), CostOf: readCost(do)}
 }
 
 func write(name, route string, do func(*sim.Exchange) sim.Answer) sim.Operation {
-	return counted(sim.Operation{Name: name, Route: route, Do: do, CostOf: share})
-}
-
-// counted makes an operation take its cost from the gauge, and tell of it.
-func counted(o sim.Operation) sim.Operation {
-	do := o.Do
-	o.Do = func(x *sim.Exchange) sim.Answer {
-		if g, ok := gauge.Of(x, limits, resource(x)); ok {
-			g.Take(o.CostOf(x))
-		}
-		an := do(x)
-		tell(x, &an)
-		return an
-	}
-	return o
+	return sim.Operation{Name: name, Route: route, Do: do, CostOf: share}
 }
 
 // resource is the primary limit that counts x.
@@ -158,33 +143,27 @@ func unit(x *sim.Exchange, name string) float64 {
 	return perHour / 60
 }
 
-// quota tells nothing: the reset is an instant, see tell.
-func quota(*sim.Answer, []rate.Told) {}
-
-// tell adds what is left of the primary limit.
-func tell(x *sim.Exchange, an *sim.Answer) {
+// tell tells of the primary limit that counts x.
+func tell(x *sim.Exchange, an *sim.Answer, told []rate.Told) {
 	name := resource(x)
-	s, ok := left(x, name)
-	if !ok {
-		return
+	for _, t := range told {
+		if t.Limit.Name != name {
+			continue
+		}
+		s := inRequests(x, t)
+		an.Set("X-RateLimit-Limit", strconv.Itoa(s.Limit))
+		an.Set("X-RateLimit-Remaining", strconv.Itoa(s.Remaining))
+		an.Set("X-RateLimit-Used", strconv.Itoa(s.Used))
+		an.Set("X-RateLimit-Reset", strconv.FormatInt(s.Reset, 10))
+		an.Set("X-RateLimit-Resource", name)
 	}
-	an.Set("X-RateLimit-Limit", strconv.Itoa(s.Limit))
-	an.Set("X-RateLimit-Remaining", strconv.Itoa(s.Remaining))
-	an.Set("X-RateLimit-Used", strconv.Itoa(s.Used))
-	an.Set("X-RateLimit-Reset", strconv.FormatInt(s.Reset, 10))
-	an.Set("X-RateLimit-Resource", name)
 }
 
-// left is what is left of a limit, in requests.
-func left(x *sim.Exchange, name string) (shown, bool) {
-	g, ok := gauge.Of(x, limits, name)
-	if !ok {
-		return shown{}, false
-	}
-	t, ok := g.Told()
-	one := unit(x, name)
+// inRequests is what is left of a limit, in requests of this caller.
+func inRequests(x *sim.Exchange, t rate.Told) shown {
+	one := unit(x, t.Limit.Name)
 	most, rest := int(t.Capacity/one), int(t.Remaining/one)
-	return shown{most, most - rest, rest, g.Reset(t).Unix()}, ok
+	return shown{most, most - rest, rest, t.End(x.Now()).Unix()}
 }
 
 // shown is what GET /rate_limit tells of one resource.
@@ -199,8 +178,8 @@ type shown struct {
 func rateLimit(x *sim.Exchange) sim.Answer {
 	resources := map[string]shown{}
 	for _, name := range []string{"core", "search", "code_search", "graphql"} {
-		if s, ok := left(x, name); ok {
-			resources[name] = s
+		if t, ok := x.Left(name); ok {
+			resources[name] = inRequests(x, t)
 		}
 	}
 	return sim.JSON(200, struct {
@@ -260,18 +239,9 @@ func refuse(x *sim.Exchange, r sim.Refusal) sim.Answer {
 	return an
 }
 
-// throttled adds to a refusal by counting what is left.
-func throttled(x *sim.Exchange, r sim.Refusal) sim.Answer {
-	an := overLimit(x, r)
-	if r.Limit != nil {
-		tell(x, &an)
-	}
-	return an
-}
-
-// overLimit tells a primary limit in its own words, and a secondary one by
+// throttled tells a primary limit in its own words, and a secondary one by
 // them and by Retry-After.
-func overLimit(x *sim.Exchange, r sim.Refusal) sim.Answer {
+func throttled(x *sim.Exchange, r sim.Refusal) sim.Answer {
 	switch {
 	case r.Limit == nil || !primary(r.Limit):
 		an := failed(r.StatusOr(http.StatusForbidden), "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.",

@@ -100,10 +100,11 @@ func queries(x *sim.Exchange, faults *[]ailing) graph.Object {
 	return graph.Object{
 		"viewer": graph.Object{"login": me.Login, "id": "U_1"},
 		"rateLimit": graph.Resolver(func(graph.Field) any {
-			s, ok := left(x, "graphql")
+			t, ok := x.Left("graphql")
 			if !ok {
 				return nil
 			}
+			s := inRequests(x, t)
 			return graph.Object{"limit": s.Limit, "cost": int(queryCost(x)), "remaining": s.Remaining,
 				"used": s.Used, "resetAt": time.Unix(s.Reset, 0).UTC().Format(time.RFC3339)}
 		}),

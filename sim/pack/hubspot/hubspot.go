@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/heedproject/heed/sim"
-	"github.com/heedproject/heed/sim/pack/gauge"
 	"github.com/heedproject/heed/sim/rate"
 )
 
@@ -33,25 +32,25 @@ func Pack() sim.Pack {
 	return sim.Pack{
 		Name:       "hubspot",
 		Hosts:      []string{"api.hubapi.com"},
-		Dialect:    sim.Dialect{Refuse: refuse, Quota: quota, Envelope: envelope},
+		Dialect:    sim.Dialect{Refuse: refuse, Tell: tell, Envelope: envelope},
 		Limits:     limits,
 		Credential: credential,
 		Authorize:  authorize,
 		Expire:     func(x *sim.Exchange) { sim.Rows[bool](x, "expired").Put(x.Credential(), true) },
 		Operations: []sim.Operation{
 			{Name: "oauth.token", Route: "POST /oauth/v1/token", Do: giveToken, Free: true},
-			counted("account.details", "GET /account-info/v3/details", details),
-			counted("contacts.search", "POST "+base+"/search", search),
-			counted("contacts.batch_create", "POST "+base+"/batch/create", batch(createOne)),
-			counted("contacts.batch_read", "POST "+base+"/batch/read", batch(readOne)),
-			counted("contacts.batch_update", "POST "+base+"/batch/update", batch(updateOne)),
-			counted("contacts.batch_upsert", "POST "+base+"/batch/upsert", batch(upsertOne)),
-			counted("contacts.batch_archive", "POST "+base+"/batch/archive", archiveMany),
-			counted("contacts.create", "POST "+base, createContact),
-			counted("contacts.list", "GET "+base, listContacts),
-			counted("contacts.get", "GET "+base+"/{id}", getContact),
-			counted("contacts.update", "PATCH "+base+"/{id}", updateContact),
-			counted("contacts.archive", "DELETE "+base+"/{id}", archiveContact),
+			{Name: "account.details", Route: "GET /account-info/v3/details", Do: details},
+			{Name: "contacts.search", Route: "POST " + base + "/search", Do: search},
+			{Name: "contacts.batch_create", Route: "POST " + base + "/batch/create", Do: batch(createOne)},
+			{Name: "contacts.batch_read", Route: "POST " + base + "/batch/read", Do: batch(readOne)},
+			{Name: "contacts.batch_update", Route: "POST " + base + "/batch/update", Do: batch(updateOne)},
+			{Name: "contacts.batch_upsert", Route: "POST " + base + "/batch/upsert", Do: batch(upsertOne)},
+			{Name: "contacts.batch_archive", Route: "POST " + base + "/batch/archive", Do: archiveMany},
+			{Name: "contacts.create", Route: "POST " + base, Do: createContact},
+			{Name: "contacts.list", Route: "GET " + base, Do: listContacts},
+			{Name: "contacts.get", Route: "GET " + base + "/{id}", Do: getContact},
+			{Name: "contacts.update", Route: "PATCH " + base + "/{id}", Do: updateContact},
+			{Name: "contacts.archive", Route: "DELETE " + base + "/{id}", Do: archiveContact},
 		},
 	}
 }
@@ -71,42 +70,24 @@ var limits = []rate.Limit{
 		Routes: []string{"POST " + base + "/search"}},
 }
 
-// quota tells what is left of the ten seconds, and nothing of a search. The
-// day is told by tellDay.
-func quota(an *sim.Answer, told []rate.Told) {
+// tell tells of the ten seconds, and a private app of the day too, but never
+// after a search.
+func tell(x *sim.Exchange, an *sim.Answer, told []rate.Told) {
+	searched := strings.HasSuffix(x.Path, "/search")
 	for _, t := range told {
-		switch t.Limit.Name {
-		case oneSecond, daily:
+		most, left := strconv.Itoa(int(t.Capacity)), strconv.Itoa(int(t.Remaining))
+		switch {
+		case t.Limit.Name == oneSecond:
+		case t.Limit.Name == daily:
+			if private(x.Credential()) && !searched {
+				an.Set("X-HubSpot-RateLimit-Daily", most)
+				an.Set("X-HubSpot-RateLimit-Daily-Remaining", left)
+			}
 		default:
-			an.Set("X-HubSpot-RateLimit-Max", strconv.Itoa(int(t.Capacity)))
-			an.Set("X-HubSpot-RateLimit-Remaining", strconv.Itoa(int(t.Remaining)))
+			an.Set("X-HubSpot-RateLimit-Max", most)
+			an.Set("X-HubSpot-RateLimit-Remaining", left)
 			an.Set("X-HubSpot-RateLimit-Interval-Milliseconds", strconv.FormatInt(t.Limit.Window.Milliseconds(), 10))
 		}
-	}
-}
-
-// counted makes an operation take one from the gauge of the day.
-func counted(name, route string, do func(*sim.Exchange) sim.Answer) sim.Operation {
-	return sim.Operation{Name: name, Route: route, Do: func(x *sim.Exchange) sim.Answer {
-		if g, ok := gauge.Of(x, limits, daily); ok {
-			g.Take(1)
-		}
-		an := do(x)
-		tellDay(x, &an)
-		return an
-	}}
-}
-
-// tellDay tells a private app what is left of the day, and an OAuth app
-// nothing; nor does a search.
-func tellDay(x *sim.Exchange, an *sim.Answer) {
-	g, ok := gauge.Of(x, limits, daily)
-	if !ok || !private(x.Credential()) || strings.HasSuffix(x.Path, "/search") {
-		return
-	}
-	if t, ok := g.Told(); ok {
-		an.Set("X-HubSpot-RateLimit-Daily", strconv.Itoa(int(t.Capacity)))
-		an.Set("X-HubSpot-RateLimit-Daily-Remaining", strconv.Itoa(int(t.Remaining)))
 	}
 }
 
@@ -154,9 +135,6 @@ func refuse(x *sim.Exchange, r sim.Refusal) sim.Answer {
 	an := sim.JSON(r.StatusOr(r.Kind.DefaultStatus()), t)
 	if r.Allow != nil {
 		an.Set("Allow", strings.Join(r.Allow, ", "))
-	}
-	if r.Limit != nil {
-		tellDay(x, &an)
 	}
 	if r.Kind == sim.Overloaded {
 		sim.RetryAfter(x, &an, r)

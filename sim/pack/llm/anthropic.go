@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/heedproject/heed/sim"
-	"github.com/heedproject/heed/sim/pack/gauge"
 	"github.com/heedproject/heed/sim/rate"
 )
 
@@ -18,22 +17,22 @@ func Anthropic() sim.Pack {
 	return sim.Pack{
 		Name:       "anthropic",
 		Hosts:      []string{"api.anthropic.com"},
-		Dialect:    sim.Dialect{Refuse: anthropicRefuse, Quota: anthropicQuota, Envelope: anthropicEnvelope},
+		Dialect:    sim.Dialect{Refuse: anthropicRefuse, Tell: anthropicTell, Envelope: anthropicEnvelope},
 		Limits:     anthropicLimits,
 		Credential: func(r *http.Request) string { return r.Header.Get("X-Api-Key") },
 		Authorize:  anthropicAuthorize,
 		Expire:     func(x *sim.Exchange) { sim.Rows[bool](x, "revoked").Put(x.Credential(), true) },
 		Operations: []sim.Operation{
-			paced("models.list", "GET /v1/models", anthropicModels),
-			paced("models.get", "GET /v1/models/{model}", anthropicModel),
-			{Name: "messages.create", Route: "POST /v1/messages", Do: pacedBy(createMessage), CostOf: inputCost},
-			paced("messages.count_tokens", "POST /v1/messages/count_tokens", countTokens),
-			paced("batches.create", "POST /v1/messages/batches", createBatch),
-			paced("batches.list", "GET /v1/messages/batches", listBatches),
-			paced("batches.get", "GET /v1/messages/batches/{id}", getBatch),
-			paced("batches.results", "GET /v1/messages/batches/{id}/results", batchResults),
-			paced("batches.cancel", "POST /v1/messages/batches/{id}/cancel", cancelBatch),
-			paced("batches.delete", "DELETE /v1/messages/batches/{id}", deleteBatch),
+			{Name: "models.list", Route: "GET /v1/models", Do: anthropicModels},
+			{Name: "models.get", Route: "GET /v1/models/{model}", Do: anthropicModel},
+			{Name: "messages.create", Route: messages, Do: createMessage, CostOf: inputCost},
+			{Name: "messages.count_tokens", Route: "POST /v1/messages/count_tokens", Do: countTokens},
+			{Name: "batches.create", Route: "POST /v1/messages/batches", Do: createBatch},
+			{Name: "batches.list", Route: "GET /v1/messages/batches", Do: listBatches},
+			{Name: "batches.get", Route: "GET /v1/messages/batches/{id}", Do: getBatch},
+			{Name: "batches.results", Route: "GET /v1/messages/batches/{id}/results", Do: batchResults},
+			{Name: "batches.cancel", Route: "POST /v1/messages/batches/{id}/cancel", Do: cancelBatch},
+			{Name: "batches.delete", Route: "DELETE /v1/messages/batches/{id}", Do: deleteBatch},
 		},
 	}
 }
@@ -45,76 +44,44 @@ const (
 	outputLimit   = "output-tokens"
 )
 
-// anthropicLimits are those of a minute.
+const messages = "POST /v1/messages"
+
+// anthropicLimits are those of a minute. Output tokens are known when they were
+// made: a request takes one, so that some must be left, and the rest when it
+// has made them.
 var anthropicLimits = []rate.Limit{
 	{Name: requestsLimit, Kind: rate.TokenBucket, Capacity: 50, Refill: 50 / 60.0},
-	{Name: inputLimit, Kind: rate.TokenBucket, Capacity: 40_000, Refill: 40_000 / 60.0, Weighted: true, Routes: []string{"POST /v1/messages"}},
-}
-
-// outputTokens are known when they were made, so that no request is refused
-// for its own: the pack itself looks whether any are left.
-var outputTokens = rate.Limit{Name: outputLimit, Kind: rate.TokenBucket, Capacity: 8_000, Refill: 8_000 / 60.0}
-
-// anthropicGauge is that of a limit, if it counts x.
-func anthropicGauge(x *sim.Exchange, name string) (gauge.Gauge, bool) {
-	if name != requestsLimit && x.Path != "/v1/messages" {
-		return gauge.Gauge{}, false
-	}
-	return gauge.Of(x, append(anthropicLimits, outputTokens), name)
-}
-
-// anthropicQuota tells nothing: resets are instants, see anthropicTell.
-func anthropicQuota(*sim.Answer, []rate.Told) {}
-
-func paced(name, route string, do func(*sim.Exchange) sim.Answer) sim.Operation {
-	return sim.Operation{Name: name, Route: route, Do: pacedBy(do)}
-}
-
-// pacedBy takes what comes in from the gauges, and tells of them.
-func pacedBy(do func(*sim.Exchange) sim.Answer) func(*sim.Exchange) sim.Answer {
-	return func(x *sim.Exchange) sim.Answer {
-		if g, ok := anthropicGauge(x, requestsLimit); ok {
-			g.Take(1)
-		}
-		if g, ok := anthropicGauge(x, inputLimit); ok {
-			g.Take(inputCost(x))
-		}
-		an := do(x)
-		anthropicTell(x, &an)
-		return an
-	}
+	{Name: inputLimit, Kind: rate.TokenBucket, Capacity: 40_000, Refill: 40_000 / 60.0, Weighted: true, Routes: []string{messages}},
+	{Name: outputLimit, Kind: rate.TokenBucket, Capacity: 8_000, Refill: 8_000 / 60.0, Routes: []string{messages}},
 }
 
 // anthropicTell tells of every limit, and of the tokens of which least is
 // left, until when, as an instant.
-func anthropicTell(x *sim.Exchange, an *sim.Answer) {
-	tell := func(name string, g gauge.Gauge, t rate.Told) {
+func anthropicTell(x *sim.Exchange, an *sim.Answer, told []rate.Told) {
+	tell := func(name string, t rate.Told) {
 		left := t.Remaining
-		if name != requestsLimit {
+		if t.Limit.Name != requestsLimit {
 			left = math.Round(left/1000) * 1000 // to thousands, docs.anthropic.com
 		}
 		an.Set("anthropic-ratelimit-"+name+"-limit", strconv.Itoa(int(t.Capacity)))
 		an.Set("anthropic-ratelimit-"+name+"-remaining", strconv.Itoa(int(left)))
-		an.Set("anthropic-ratelimit-"+name+"-reset", g.Reset(t).UTC().Format(time.RFC3339))
+		an.Set("anthropic-ratelimit-"+name+"-reset", t.End(x.Now()).UTC().Format(time.RFC3339))
 	}
 	var least rate.Told
-	var of gauge.Gauge
-	for _, name := range []string{requestsLimit, inputLimit, outputLimit} {
-		g, ok := anthropicGauge(x, name)
-		if !ok {
-			continue
+	for _, t := range told {
+		switch t.Limit.Name {
+		case inputLimit, outputLimit:
+			if least.Limit == nil || t.Remaining*least.Capacity < least.Remaining*t.Capacity {
+				least = t
+			}
+		case requestsLimit:
+		default:
+			continue // one that the world was given, which has no headers here
 		}
-		t, ok := g.Told()
-		if !ok {
-			continue
-		}
-		tell(name, g, t)
-		if name != requestsLimit && (least.Limit == nil || t.Remaining*least.Capacity < least.Remaining*t.Capacity) {
-			least, of = t, g
-		}
+		tell(t.Limit.Name, t)
 	}
 	if least.Limit != nil {
-		tell("tokens", of, least)
+		tell("tokens", least)
 	}
 }
 
@@ -130,11 +97,6 @@ func anthropicAuthorize(x *sim.Exchange) *sim.Refusal {
 		return &sim.Refusal{Kind: sim.BadRequest, Detail: "anthropic-version: header is required"}
 	case strings.HasPrefix(key, "sk-ant-empty"):
 		return &sim.Refusal{Kind: sim.BadRequest, Status: http.StatusPaymentRequired, Detail: "There is no credit left; see the billing page."}
-	}
-	if g, ok := anthropicGauge(x, outputLimit); ok {
-		if wait := g.Wait(1); wait > 0 {
-			return &sim.Refusal{Kind: sim.Throttled, Wait: wait, Detail: overLimit(g.Limit)}
-		}
 	}
 	return nil
 }
@@ -204,9 +166,6 @@ func anthropicRefuse(x *sim.Exchange, r sim.Refusal) sim.Answer {
 		an.Set("Allow", strings.Join(r.Allow, ", "))
 	}
 	sim.RetryAfter(x, &an, r)
-	if r.Limit != nil {
-		anthropicTell(x, &an)
-	}
 	return an
 }
 

@@ -94,9 +94,7 @@ func createMessage(x *sim.Exchange) sim.Answer {
 		return x.Refuse(*bad)
 	}
 	r, words := p.answer(x.ID("msg_"))
-	if g, ok := anthropicGauge(x, outputLimit); ok {
-		g.Take(float64(len(words)))
-	}
+	x.Spend(outputLimit, float64(len(words)-1))
 	x.Effect("message", string(x.Body), int64(r.Usage.Input+r.Usage.Output))
 	if !p.Stream {
 		return anthropicDone(x, 200, r)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/heedproject/heed/sim"
-	"github.com/heedproject/heed/sim/pack/gauge"
 	"github.com/heedproject/heed/sim/pack/graph"
 )
 
@@ -110,38 +109,17 @@ func inside(fields []graph.Field) []graph.Field {
 
 // requested is what a query must find in the bucket. What is refused anyway
 // costs nothing.
-func requested(x *sim.Exchange) int {
+func requested(x *sim.Exchange) float64 {
 	d, err := documentOf(x)
 	if n := priceOf(d); err == nil && n <= maxCost {
-		return n
+		return float64(n)
 	}
 	return 0
 }
 
-// charged is what the bucket loses: all that was requested where that is not
-// there, so that the query is refused, and else what the query uses. What it
-// does not use is given back at once.
-func charged(x *sim.Exchange) float64 {
-	price := requested(x)
-	g, ok := gauge.Of(x, limits, points)
-	if !ok || price == 0 || g.Wait(float64(price)) > 0 {
-		return float64(price)
-	}
-	d, err := documentOf(x)
-	if err != nil || d.Kind == "mutation" {
-		return float64(price)
-	}
-	s := shop{x: x}
-	data, err := graph.Pick("QueryRoot", s.queries(), d.Fields) // which changes nothing
-	if err != nil {
-		return 0
-	}
-	return float64(min(usedBy(d.Fields, data), price))
-}
-
 // throttled is 200 with what is left, which follows from the wait.
 func throttled(x *sim.Exchange, r sim.Refusal) sim.Answer {
-	c := cost{Requested: requested(x), Status: status{Most: 1000, Restore: 50}}
+	c := cost{Requested: int(requested(x)), Status: status{Most: 1000, Restore: 50}}
 	if r.Limit != nil {
 		c.Status.Most, c.Status.Restore = r.Limit.Capacity, r.Limit.Refill
 	} else { // a step asks for this wait
@@ -179,11 +157,9 @@ func query(x *sim.Exchange) sim.Answer {
 		used = min(usedBy(d.Fields, data), price)
 	}
 	c := cost{Requested: price, Actual: &used}
-	if g, ok := gauge.Of(x, limits, points); ok {
-		g.Take(float64(used))
-		if t, ok := g.Told(); ok {
-			c.Status = status{t.Capacity, math.Floor(t.Remaining), g.Limit.Refill}
-		}
+	x.Spend(points, float64(used-price)) // what it does not use is given back at once
+	if t, ok := x.Left(points); ok {
+		c.Status = status{t.Capacity, math.Floor(t.Remaining), t.Limit.Refill}
 	}
 	return answered(data, s.faults, &c)
 }

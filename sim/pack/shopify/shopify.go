@@ -55,7 +55,7 @@ func Pack() sim.Pack {
 		Expire:     func(x *sim.Exchange) { sim.Rows[bool](x, "revoked").Put(x.Credential(), true) },
 		Golden:     "shopify-rest",
 		Operations: []sim.Operation{
-			{Name: "graphql.query", Route: "POST " + base + "graphql.json", Do: query, CostOf: charged},
+			{Name: "graphql.query", Route: "POST " + base + "graphql.json", Do: query, CostOf: requested},
 			{Name: "bulk.download", Route: "GET /bulk/{id}.jsonl", Do: download, Free: true},
 			{Name: "shop.get", Route: "GET " + base + "shop.json", Do: getShop},
 			{Name: "products.list", Route: "GET " + base + "products.json", Do: listProducts},
