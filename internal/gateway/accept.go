@@ -435,6 +435,18 @@ func (x *exchange) overtaken(e *heed.Error) bool {
 	return no == nil
 }
 
+// postponed enqueues a call whose answer says that it would have to wait for
+// longer than its policy lets a caller wait.
+func (x *exchange) postponed(resp *http.Response) bool {
+	rep, ok := heed.ReportOf(resp)
+	if !ok || rep.Reason != heed.Deferred ||
+		!x.overtaken(&heed.Error{Reason: rep.Reason, Executed: rep.Executed, RetryAt: rep.RetryAt, Report: rep}) {
+		return false
+	}
+	resp.Body.Close()
+	return true
+}
+
 // mapped is where the request goes.
 func (x *exchange) mapped() (u *url.URL, wrong string) {
 	_, rest, _ := split(x.r.URL.EscapedPath())

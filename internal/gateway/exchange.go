@@ -63,6 +63,9 @@ func (x *exchange) serve() {
 		x.fail(err)
 		return
 	}
+	if x.kept != nil && x.postponed(resp) {
+		return
+	}
 	x.deliver(resp)
 }
 

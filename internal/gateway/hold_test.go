@@ -146,3 +146,26 @@ func TestAWriteWithAKeyOutlivesItsCaller(t *testing.T) {
 		}
 	})
 }
+
+func TestACallThatWouldWaitForTooLongIsDeferredToTheQueue(t *testing.T) {
+	change := func(s *Settings, p *policy.Policy) {
+		s.Endpoints[0].Async.Enqueue = true
+		p.Retry.OverCeiling, p.Retry.Ceiling = policy.Defer, time.Minute
+	}
+	bubble(t, change, func(l *later) {
+		l.api = func(_ *http.Request, n int) (int, http.Header, string) {
+			if n == 1 {
+				return 429, http.Header{"Retry-After": {"600"}}, "later"
+			}
+			return 200, nil, "now"
+		}
+		begun := time.Now()
+		a := l.do(l.Gateway, "POST", "/api/x", "b", "Idempotency-Key", "k")
+		if a.StatusCode != 202 {
+			t.Fatalf("got %d: %s", a.StatusCode, a.text)
+		}
+		if s := l.end(a.Header.Get("Location")); s.State != "done" || l.sights()[1].at.Sub(begun) < 10*time.Minute || l.sights()[1].body != "b" {
+			t.Errorf("got %s after %v", s.State, l.sights()[1].at.Sub(begun))
+		}
+	})
+}
