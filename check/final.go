@@ -10,26 +10,26 @@ func final() []Case {
 		c := Case{ID: "final/" + text, Title: "GET: " + text, Quick: status == 404, Weight: 2,
 			Rule:  Rule{"an answer that repeating cannot change is final", "RFC 9110 §15.5; S2, T5, P1"},
 			World: world("GET /v1/items/*: " + text + " x20"), Ask: []Operation{{ID: "read", Path: "/v1/items/read"}},
-			Judge: sends(1)}
+			Patient: true, Judge: every(sends(1), ends)}
 		all = append(all, c)
 	}
 	return append(all,
 		Case{ID: "final/503-404", Title: "GET: 503, then 404",
 			Rule:  Rule{"retrying ends where the answer becomes final", "RFC 9110 §15.5; S2"},
 			World: world("GET /v1/items/*: 503, 404 x20"), Ask: []Operation{{ID: "read", Path: "/v1/items/read"}},
-			Needs: []Claim{Retries}, Judge: atMost(2)},
+			Needs: []Claim{Retries}, Patient: true, Judge: every(atMost(2), ends)},
 		Case{ID: "final/429-400", Title: "GET: 429, then 400",
 			Rule:  Rule{"retrying ends where the answer becomes final", "RFC 9110 §15.5; S2"},
 			World: world("GET /v1/items/*: 429(after=1s), 400 x20"), Ask: []Operation{{ID: "read", Path: "/v1/items/read"}},
-			Needs: []Claim{Retries}, Judge: atMost(2)},
+			Needs: []Claim{Retries}, Patient: true, Judge: every(atMost(2), ends)},
 		Case{ID: "final/write-409", Title: "POST with an idempotency key: 409",
 			Rule:  Rule{"a conflict is final", "RFC 9110 §15.5.10; P1"},
 			World: world("POST /v1/orders/*: 409 x20"), Ask: []Operation{order("order", true)},
-			Needs: []Claim{Writes, Headers}, Judge: sends(1)},
+			Needs: []Claim{Writes, Headers}, Patient: true, Judge: every(sends(1), ends)},
 		Case{ID: "final/reported", Title: "GET: 404 is no success", Quick: true,
 			Rule:  Rule{"an error is reported to the caller", "RFC 9110 §15.5"},
 			World: world("GET /v1/items/*: 404 x20"), Ask: []Operation{{ID: "read", Path: "/v1/items/read"}},
-			Judge: reportsFailure},
+			Patient: true, Judge: reportsFailure},
 	)
 }
 

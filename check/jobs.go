@@ -22,7 +22,7 @@ func jobs() []Case {
 			World: working, Ask: []Operation{{ID: "job", Kind: Poll, Path: "/v1/jobs/job"}}, Judge: polite},
 		{ID: "jobs/late-cancel", Title: "DELETE of what is done: 409", Needs: []Claim{Writes},
 			Rule:  Rule{"it is too late, and asking again does not change it", "RFC 9110 §15.5.10; P13"},
-			World: world("DELETE /v1/records/*: 409 x50"), Judge: sends(1),
+			World: world("DELETE /v1/records/*: 409 x50"), Patient: true, Judge: every(sends(1), ends),
 			Ask: []Operation{{ID: "record", Method: http.MethodDelete, Path: "/v1/records/record"}}},
 		{ID: "jobs/webhook-twice", Title: "a webhook that comes twice", Needs: []Claim{Webhooks, Writes}, Weight: 2,
 			Rule:  Rule{"a message that comes twice counts once", "Standard Webhooks 1.0; P13"},
@@ -138,15 +138,15 @@ func secrets() []Case {
 				return world("GET /v1/items/*: redirect(" + p.Elsewhere + "/v1/items/read)")(p)
 			}, Ask: []Operation{{ID: "read", Path: "/v1/items/read"}}, Judge: keepsCredential},
 		{ID: "secrets/refused", Title: "500, then 403: what is written about it", Needs: []Claim{Headers}, Weight: 2, Rule: rule,
-			World: world("GET /v1/items/*: 500, 403 x50"), Ask: []Operation{{ID: "read", Path: "/v1/items/read"}}, Judge: keepsSilent},
-		{ID: "secrets/broken", Title: "reset again and again: what is written about it", Needs: []Claim{Headers}, Weight: 2, Rule: rule, Patient: true,
+			World: world("GET /v1/items/*: 500, 403 x50"), Ask: []Operation{{ID: "read", Path: "/v1/items/read"}}, Patient: true, Judge: keepsSilent},
+		{ID: "secrets/broken", Title: "reset again and again: what is written about it", Needs: []Claim{Headers}, Weight: 2, Rule: rule,
 			World: world("GET /v1/items/*: reset x5000"), Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 2 * time.Second}},
-			Limit: 5 * time.Second, Judge: keepsSilent},
+			Limit: 5 * time.Second, Patient: true, Judge: keepsSilent},
 		{ID: "secrets/query", Title: "a credential in the query, 404: what is written about it", Weight: 2, Rule: rule,
-			World: world("GET /v1/items/*: 404 x50"), Ask: []Operation{{ID: "read", Path: "/v1/items/read", Secret: true}}, Judge: keepsSilent},
-		{ID: "secrets/query-broken", Title: "a credential in the query, reset: what is written about it", Rule: rule, Patient: true,
+			World: world("GET /v1/items/*: 404 x50"), Ask: []Operation{{ID: "read", Path: "/v1/items/read", Secret: true}}, Patient: true, Judge: keepsSilent},
+		{ID: "secrets/query-broken", Title: "a credential in the query, reset: what is written about it", Rule: rule,
 			World: world("GET /v1/items/*: reset x5000"), Ask: []Operation{{ID: "read", Path: "/v1/items/read", Secret: true, Deadline: 2 * time.Second}},
-			Limit: 5 * time.Second, Judge: keepsSilent},
+			Limit: 5 * time.Second, Patient: true, Judge: keepsSilent},
 	}
 }
 

@@ -30,6 +30,8 @@ func recovers(failures int) judge {
 		switch {
 		case len(tries) == 0:
 			return failed("no request came, and %s", said(o))
+		case len(tries) <= failures && o.OK:
+			return failed("%s, and it reported success", count(len(tries), "request"))
 		case len(tries) <= failures:
 			return failed("%s, then it gave up: %s", count(len(tries), "request"), said(o))
 		case len(tries) > failures+1:
@@ -60,6 +62,15 @@ func sends(n int) judge {
 	}
 }
 
+// ends wants the client to have ended by itself.
+func ends(e *Evidence) Verdict {
+	tries, o := e.First()
+	if o.Broken != "" {
+		return failed("it %s, after %s", o.Broken, count(len(tries), "request"))
+	}
+	return passed("%s, then it ended", count(len(tries), "request"))
+}
+
 // answered tells what a request got.
 func answered(a Attempt) string {
 	if a.Status == 0 {
@@ -71,8 +82,13 @@ func answered(a Attempt) string {
 // reportsFailure wants the client not to believe that the first operation succeeded.
 func reportsFailure(e *Evidence) Verdict {
 	tries, o := e.First()
-	if o.OK {
+	switch {
+	case o.OK && len(tries) == 0:
+		return failed("it reported success without a request")
+	case o.OK:
 		return failed("it reported success, though the last answer was %s", last(tries))
+	case o.Broken != "":
+		return unclear("it %s", o.Broken)
 	}
 	return passed("%s after %s", said(o), count(len(tries), "request"))
 }

@@ -34,11 +34,11 @@ func lies() []Case {
 		Case{ID: "lies/always-truncated", Title: "200: cut short, every time",
 			Rule: Rule{"what cannot be had whole is reported as a failure", "RFC 9112 §8; G14"}, Patient: true,
 			World: world("GET /v1/items/*: truncate x1000"), Limit: 5 * time.Second,
-			Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 2 * time.Second}}, Judge: reportsFailure},
+			Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 2 * time.Second}}, Judge: neverBelieves},
 		Case{ID: "lies/always-malformed", Title: "200: JSON that does not parse, every time", Needs: []Claim{Validates},
 			Rule: Rule{"what cannot be had whole is reported as a failure", "S6, S14"}, Patient: true,
 			World: world("GET /v1/items/*: malformed x1000"), Limit: 5 * time.Second,
-			Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 2 * time.Second}}, Judge: reportsFailure},
+			Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 2 * time.Second}}, Judge: neverBelieves},
 	)
 }
 
@@ -54,4 +54,14 @@ func notFooled(e *Evidence) Verdict {
 		return failed("the second of %s was answered with the truth, yet %s", count(len(tries), "request"), said(o))
 	}
 	return passed("%s; %s", count(len(tries), "request"), said(o))
+}
+
+// neverBelieves wants the client not to report success; one that still tries
+// does not.
+func neverBelieves(e *Evidence) Verdict {
+	tries, o := e.First()
+	if o.OK {
+		return failed("it reported success after %s, though none was answered with the truth", count(len(tries), "request"))
+	}
+	return passed("%s, and no success was reported", count(len(tries), "request"))
 }

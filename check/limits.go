@@ -19,12 +19,12 @@ func limits() []Case {
 		{ID: "limits/tenants", Title: "30 operations of one tenant, then 3 of another", Needs: []Claim{Tenants, Parallel, Remembers, Paces},
 			Rule:  Rule{"one tenant does not use up what all share", "P4"},
 			World: limited(rate.Limit{Name: "requests", Capacity: 2, Refill: 10}), Ask: twoTenants(), Limit: 25 * time.Second, Judge: fair},
-		{ID: "limits/penalty", Title: "12 operations at once, 4 a second allowed, early ones punished", Limit: 25 * time.Second,
+		{ID: "limits/penalty", Title: "12 operations, one every 100 ms; 4 a second allowed, early ones punished", Limit: 25 * time.Second,
 			Needs: []Claim{Retries, Paces, Parallel, Remembers},
 			Rule:  Rule{"a client that shares a credential does not come back early, whoever was told", "T9, G9"},
-			World: limited(rate.Limit{Name: "requests", Capacity: 4, Refill: 4,
+			World: limited(rate.Limit{Name: "requests", Capacity: 2, Refill: 4,
 				Penalty: rate.Penalty{First: time.Second, Max: 4 * time.Second, Grace: 150 * time.Millisecond}}),
-			Ask: reads(12, 0), Judge: unpunished},
+			Ask: spaced(reads(12, 0), 100*time.Millisecond), Judge: unpunished},
 	}
 }
 
@@ -45,6 +45,14 @@ func twoTenants() []Operation {
 		}
 		o.ID, o.Path = id, "/v1/items/"+id
 		all = append(all, o)
+	}
+	return all
+}
+
+// spaced lets so much time pass before each operation but the first.
+func spaced(all []Operation, every time.Duration) []Operation {
+	for i := range all[1:] {
+		all[i+1].Pause = every
 	}
 	return all
 }

@@ -59,13 +59,13 @@ func renews(most int) judge {
 			tries := e.Of(id)
 			switch {
 			case !e.Outcomes[id].OK:
-				return failed("%s failed after %s; %s were asked for", id, count(len(tries), "request"), count(made, "token"))
+				return failed("%s failed after %s, with %s", id, count(len(tries), "request"), count(made, "token"))
 			case len(tries) > 2:
-				return failed("%s took %s; %s were asked for", id, count(len(tries), "request"), count(made, "token"))
+				return failed("%s took %s, with %s", id, count(len(tries), "request"), count(made, "token"))
 			}
 		}
 		if made > most {
-			return failed("%s were asked for, where %d would do", count(made, "token"), most)
+			return failed("it asked for %s, where %d would do", count(made, "token"), most)
 		}
 		return passed("%s, %s", count(len(e.Case.Ask), "operation"), count(made, "token"))
 	}
