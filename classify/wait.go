@@ -79,19 +79,45 @@ const (
 
 // next is the first turn after t.
 func (c *Calendar) next(t time.Time) time.Time {
-	if c.In == nil || c.Every == Hourly {
-		in := c.In
-		if in == nil {
-			in = time.UTC
+	in := c.In
+	if in == nil {
+		in = time.UTC
+	}
+	t = t.In(in)
+	switch {
+	case c.In == nil || c.Every == Hourly:
+		return nextHour(t)
+	case c.Every == Monthly:
+		return dayBegins(t.Year(), t.Month()+1, 1, in)
+	}
+	return dayBegins(t.Year(), t.Month(), t.Day()+1, in)
+}
+
+// nextHour counts on from t, because where the clock on the wall is put
+// forward the next full hour may have no reading of its own. Where it is put
+// back by half an hour, the same hour may come twice in a row.
+func nextHour(t time.Time) time.Time {
+	next := t
+	for range 2 {
+		spent := time.Duration(next.Minute())*time.Minute + time.Duration(next.Second())*time.Second + time.Duration(next.Nanosecond())
+		if next = next.Add(time.Hour - spent); next.Minute() == 0 || next.Hour() != t.Hour() {
+			break
 		}
-		t = t.In(in)
-		return time.Date(t.Year(), t.Month(), t.Day(), t.Hour()+1, 0, 0, 0, in)
 	}
-	t = t.In(c.In)
-	if c.Every == Monthly {
-		return time.Date(t.Year(), t.Month()+1, 1, 0, 0, 0, 0, c.In)
+	return next
+}
+
+// dayBegins is the first instant of a day. Some zones put the clock forward at
+// midnight, so that the day begins at one, and Samoa once left a day out:
+// time.Date then gives an instant of the day before.
+func dayBegins(year int, month time.Month, day int, in *time.Location) time.Time {
+	begin := time.Date(year, month, day, 0, 0, 0, 0, in)
+	if plain := time.Date(year, month, day, 0, 0, 0, 0, time.UTC); begin.Day() != plain.Day() {
+		if _, end := begin.ZoneBounds(); !end.IsZero() {
+			return end
+		}
 	}
-	return time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, c.In)
+	return begin
 }
 
 // named tells whether the source names a place.
