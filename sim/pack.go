@@ -293,15 +293,18 @@ func (p *pack) find(x *Exchange) {
 	}
 }
 
-// has tells whether some operation has this path, whatever the method.
-func (p *pack) has(path string) bool {
+// has tells whether some operation has this path, whatever the method, and
+// whether one names its first segment.
+func (p *pack) has(path string) (has, named bool) {
 	var v values
 	for i := range p.operations {
-		if p.operations[i].pattern.match(path, &v) {
-			return true
+		if o := &p.operations[i]; o.pattern.match(path, &v) {
+			if has = true; o.pattern.segments[0].kind == plain {
+				return true, true
+			}
 		}
 	}
-	return false
+	return has, false
 }
 
 // unknown is the refusal of what p cannot do; it says what it can.

@@ -141,14 +141,30 @@ func (a *realm) route(r *http.Request, path string) (*pack, string) {
 			return p, "/" + strings.TrimPrefix(path[1+len(first):], "/")
 		}
 	}
-	if len(a.packs) > 1 {
-		for _, p := range a.packs {
-			if p.has(path) {
-				return p, path
-			}
-		}
+	if p := a.owner(path); p != nil {
+		return p, path
 	}
 	return a.packs[0], path
+}
+
+// owner is the first pack that has an operation with this path, nil if none
+// has. Operations whose paths begin with a name in braces, which would claim
+// those of everybody, count last.
+func (a *realm) owner(path string) *pack {
+	if len(a.packs) == 1 {
+		return a.packs[0]
+	}
+	var greedy *pack
+	for _, p := range a.packs {
+		has, named := p.has(path)
+		if named {
+			return p
+		}
+		if has && greedy == nil {
+			greedy = p
+		}
+	}
+	return greedy
 }
 
 // route finds the pack of x in a realm, and by it who calls.

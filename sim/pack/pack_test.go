@@ -3,6 +3,8 @@ package pack_test
 import (
 	"fmt"
 	"net/http/httptest"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +87,33 @@ func TestAPackIsNamedOnce(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+func TestInAWorldOfAllPacksEachHasThePathsThatNoOtherHas(t *testing.T) {
+	all := pack.All()
+	a, err := sim.New(sim.World{Packs: all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := map[string][]string{} // packs by path
+	for _, p := range all {
+		for _, o := range p.Operations {
+			_, path, _ := strings.Cut(o.Route, " ")
+			path = braces.ReplaceAllString(path, "1")
+			if !slices.Contains(routes[path], p.Name) {
+				routes[path] = append(routes[path], p.Name)
+			}
+		}
+	}
+	for path, packs := range routes {
+		a.Reset()
+		a.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
+		if got := a.Journal().Entries[0].Pack; got != packs[0] {
+			t.Errorf("%s: got pack %s, want %s", path, got, packs[0])
+		}
+	}
+}
+
+var braces = regexp.MustCompile(`{[^}]*}`)
 
 func TestEveryGoldenExchangeOfAPackIsServed(t *testing.T) {
 	for _, p := range pack.All() {
