@@ -22,6 +22,7 @@ type commands struct {
 	Waiting  waitingCmd  `cmd:"" help:"Show what the calls in a running gateway wait for."`
 	Calls    callsCmd    `cmd:"" help:"Look at queued calls, repair them, send them again, erase them, move them."`
 	Recover  recoverCmd  `cmd:"" help:"Bring a throttled endpoint back to normal, slowly."`
+	Keys     keysCmd     `cmd:"" help:"Make, rotate and check the keys that seal queued calls at rest."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }
 
