@@ -140,7 +140,7 @@ func Connection(f Field, all []Object, cursor func(i int) string) Object {
 			}
 		}
 	}
-	end := min(begin+max(f.Int("first", len(all)), 0), len(all))
+	end := begin + min(max(f.Int("first", len(all)), 0), len(all)-begin)
 	page := all[begin:end]
 	edges := make([]Object, 0, len(page))
 	var first, last any

@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -129,4 +130,34 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q was read as nothing", text)
 		}
 	})
+}
+
+func TestFragmentsThatDoubleAtEveryLevelAreRefused(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("query { ...F0 }\n")
+	for i := range 18 {
+		n := strconv.Itoa(i + 1)
+		b.WriteString("fragment F" + strconv.Itoa(i) + " on T { a { ...F" + n + " } b { ...F" + n + " } c { ...F" + n + " } d { ...F" + n + " } }\n")
+	}
+	b.WriteString("fragment F18 on T { id }")
+	if _, err := graph.Parse(b.String(), "", nil); err == nil {
+		t.Error("4^18 fields were laid open")
+	}
+}
+
+func TestAPageEndsWithTheListHoweverMuchIsAskedFor(t *testing.T) {
+	all := []graph.Object{{"id": "0"}, {"id": "1"}, {"id": "2"}}
+	f := graph.Field{Args: map[string]any{"first": int64(math.MaxInt64), "after": "0"}}
+	got := graph.Connection(f, all, strconv.Itoa)["nodes"]
+	if diff := cmp.Diff(got, any(all[1:])); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAFieldIsFoundBehindSignsOfSeveralBytesAndLines(t *testing.T) {
+	got := parse(t, "{ a(x: \"é\") b\n  c }", nil).Fields
+	places := []graph.Place{got[0].At, got[1].At, got[2].At}
+	if diff := cmp.Diff(places, []graph.Place{{Line: 1, Column: 3}, {Line: 1, Column: 13}, {Line: 2, Column: 3}}); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -62,6 +62,9 @@ type parser struct {
 	at        int
 	variables map[string]any
 	fragments map[string][]selection
+	laid      int // fields, by all fragments together
+
+	counted, line, column int // how far place has counted, and to what
 }
 
 func (p *parser) errorf(format string, args ...any) error {
@@ -69,10 +72,17 @@ func (p *parser) errorf(format string, args ...any) error {
 	return fmt.Errorf("syntax error at [%d, %d]: %s", at.Line, at.Column, fmt.Sprintf(format, args...))
 }
 
-// place is where the parser is.
+// place is where the parser is. It counts on from where it was asked last,
+// because every field asks.
 func (p *parser) place() Place {
-	before := p.text[:p.at]
-	return Place{1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])}
+	passed := p.text[p.counted:p.at]
+	if n := strings.Count(passed, "\n"); n > 0 {
+		p.line, p.column = p.line+n, 0
+		passed = passed[strings.LastIndexByte(passed, '\n')+1:]
+	}
+	p.column += utf8.RuneCountInString(passed)
+	p.counted = p.at
+	return Place{1 + p.line, 1 + p.column}
 }
 
 // skip passes over what means nothing.
@@ -337,6 +347,9 @@ func (p *parser) lay(all []selection, depth int) ([]Field, error) {
 	}
 	var fields []Field
 	for _, s := range all {
+		if p.laid++; p.laid > maxFields {
+			return nil, errors.New("fragments ask for too much")
+		}
 		children := s.children
 		if s.fragment != "" {
 			if children = p.fragments[s.fragment]; children == nil {
@@ -353,9 +366,6 @@ func (p *parser) lay(all []selection, depth int) ([]Field, error) {
 		}
 		s.field.Fields = below
 		fields = append(fields, s.field)
-		if len(fields) > maxFields {
-			return nil, errors.New("fragments ask for too much")
-		}
 	}
 	return fields, nil
 }
