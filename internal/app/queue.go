@@ -68,7 +68,7 @@ func (a *App) keeper(q *config.Queue) (*keeper, error) {
 		Wake: func() { k.worker.Wake() }, Ending: k.ending,
 	}
 	k.worker = &queue.Worker{
-		Feed: k.store, Name: workerName(), Slots: q.Workers, Share: max(1, q.Workers/2), Lease: q.Lease, StopWithin: a.opts.Grace,
+		Begins: true, Feed: k.store, Name: workerName(), Slots: q.Workers, Share: max(1, q.Workers/2), Lease: q.Lease, StopWithin: a.opts.Grace,
 		Send:    func(ctx context.Context, c queue.Call) queue.Outcome { return a.gateway.Send(ctx, c) },
 		Settled: k.settled, Failed: k.failed,
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -405,5 +406,39 @@ func TestAStopDoesNotWaitForThoseWhoWaitForACall(t *testing.T) {
 	}
 	if text := <-said; !strings.Contains(text, `"state":"waiting"`) {
 		t.Errorf("the one who waited was told %s", text)
+	}
+}
+
+// deaf is a store on which nothing can be begun.
+type deaf struct {
+	queue.Feed
+	asked atomic.Int32
+}
+
+func (d *deaf) Begin(context.Context, []queue.Claim) ([]string, error) {
+	d.asked.Add(1)
+	return nil, queue.ErrStorage
+}
+
+func TestAWriteLeavesOnlyAfterTheQueueKnowsThatItIsBegun(t *testing.T) {
+	var arrived atomic.Int32
+	cfg := settings(api(t, "api", func(w http.ResponseWriter, r *http.Request) { arrived.Add(1) }))
+	queued(t, cfg)
+	a, err := New(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed := &deaf{Feed: a.queue.store}
+	a.queue.worker.Feed = feed
+	if err := a.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := async(t, a, "POST", "/api/x", "this")
+	ask(t, "GET", "http://"+a.DataAddr()+at+"?wait=1s", "")
+	if err := a.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if feed.asked.Load() == 0 || arrived.Load() != 0 {
+		t.Errorf("the queue was asked %d times and the server %d times, want at least once and never", feed.asked.Load(), arrived.Load())
 	}
 }

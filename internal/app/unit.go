@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/internal/config"
 	"github.com/heedproject/heed/internal/gateway"
+	"github.com/heedproject/heed/internal/queue"
 	"github.com/heedproject/heed/mask"
 )
 
@@ -128,6 +130,9 @@ func (a *App) base(e *config.Endpoint) *http.Transport {
 		Endpoint: e.Name, Networks: e.Networks, Own: a.own, Resolve: a.opts.Resolve, Timeout: t.Connect,
 	}
 	return &http.Transport{
+		// net/http asks before it takes a connection, each time: the last
+		// moment to put on disk that a call of the queue is begun.
+		Proxy:                  func(r *http.Request) (*url.URL, error) { return nil, queue.Begin(r.Context()) },
 		DialContext:            guard.DialContext,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    t.Connect,
