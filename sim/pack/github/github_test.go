@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heedproject/heed/sim"
+	"github.com/heedproject/heed/sim/pack/packtest"
 	"github.com/heedproject/heed/sim/rate"
 )
 
@@ -22,8 +23,8 @@ type issue struct {
 }
 
 func (r *rig) get(n int) (i issue) {
-	r.t.Helper()
-	r.ask("GET", issues+"/"+strconv.Itoa(n), "").into(r.t, &i)
+	r.T.Helper()
+	r.ask("GET", issues+"/"+strconv.Itoa(n), "").Into(&i)
 	return i
 }
 
@@ -36,7 +37,7 @@ func TestAnIssueIsOpenedCommentedAndClosed(t *testing.T) {
 		t.Errorf("got %d, %+v, want %+v", made.Status, got, want)
 	}
 	var comments []struct{ Body string }
-	r.ask("GET", issues+"/66/comments", "").into(t, &comments)
+	r.ask("GET", issues+"/66/comments", "").Into(&comments)
 	if len(comments) != 1 || comments[0].Body != "still" {
 		t.Errorf("got %+v", comments)
 	}
@@ -48,7 +49,7 @@ func TestAnIssueWithoutATitleIsNotValid(t *testing.T) {
 	var got struct {
 		Errors []struct{ Field, Code string }
 	}
-	w.into(t, &got)
+	w.Into(&got)
 	if w.Status != 422 || len(got.Errors) != 1 || got.Errors[0].Field != "title" || got.Errors[0].Code != "missing_field" {
 		t.Errorf("got %d %s", w.Status, w.Body)
 	}
@@ -59,16 +60,16 @@ func TestAnIssueThatIsOpenedTwiceIsARepeatedEffect(t *testing.T) {
 	for range 2 {
 		r.ask("POST", issues, `{"title":"A leak"}`)
 	}
-	if got, want := r.api.Effects().Kinds["issue"], (sim.Effect{Count: 2, Repeated: 1}); got != want {
+	if got, want := r.API.Effects().Kinds["issue"], (sim.Effect{Count: 2, Repeated: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
 // next is the URL that Link has for a relation, relative to the server.
-func (r *rig) link(w reply, rel string) string {
+func (r *rig) link(w packtest.Answer, rel string) string {
 	for one := range strings.SplitSeq(w.Header.Get("Link"), ", ") {
 		if u, ok := strings.CutSuffix(one, `>; rel="`+rel+`"`); ok {
-			return strings.TrimPrefix(u, "<"+r.url)
+			return strings.TrimPrefix(u, "<"+r.URL)
 		}
 	}
 	return ""
@@ -80,7 +81,7 @@ func TestAListIsFollowedByItsLinks(t *testing.T) {
 	for path := issues + "?per_page=30&state=all"; path != ""; {
 		w := r.ask("GET", path, "")
 		var page []issue
-		w.into(t, &page)
+		w.Into(&page)
 		sizes = append(sizes, len(page))
 		path = r.link(w, "next")
 	}
@@ -92,13 +93,13 @@ func TestAListIsFollowedByItsLinks(t *testing.T) {
 func TestThePrimaryLimitIs403WithNothingLeftUntilTheHourEnds(t *testing.T) {
 	r := open(t, sim.World{
 		Limits: []rate.Limit{{Name: "core", Kind: rate.FixedWindow, Capacity: 2, Window: time.Hour, Weighted: true, Routes: []string{"* /repos/**"}}},
-		Clock:  sim.Clock{Start: noon.Add(30 * time.Minute)},
+		Clock:  sim.Clock{Start: packtest.Noon.Add(30 * time.Minute)},
 	})
-	one := strconv.FormatInt(noon.Add(time.Hour).Unix(), 10)
-	got := []string{r.ask("GET", issues, "").quota(), r.ask("GET", issues, "").quota()}
+	one := strconv.FormatInt(packtest.Noon.Add(time.Hour).Unix(), 10)
+	got := []string{quota(r.ask("GET", issues, "")), quota(r.ask("GET", issues, ""))}
 	w := r.ask("GET", issues, "")
-	got = append(got, w.quota(), strconv.Itoa(w.Status)+" "+w.message(t), w.Header.Get("Retry-After"))
-	r.advance(30 * time.Minute)
+	got = append(got, quota(w), strconv.Itoa(w.Status)+" "+message(w), w.Header.Get("Retry-After"))
+	r.Advance(30 * time.Minute)
 	got = append(got, strconv.Itoa(r.ask("GET", issues, "").Status))
 	if diff := cmp.Diff(got, []string{
 		"core 1/2 until " + one, "core 0/2 until " + one, "core 0/2 until " + one,
@@ -112,13 +113,13 @@ func TestWithoutATokenSixtyRequestsAnHourAreTold(t *testing.T) {
 	r := open(t, sim.World{})
 	var last string
 	for range 60 {
-		last = r.send("GET", issues+"/1", "").quota()
+		last = quota(r.Send("GET", issues+"/1", ""))
 	}
-	w := r.send("GET", issues+"/1", "")
-	if !strings.HasPrefix(last, "core 0/60 ") || w.Status != 403 || !strings.HasPrefix(w.quota(), "core 0/60 ") {
-		t.Errorf("got %q, then %d %q", last, w.Status, w.quota())
+	w := r.Send("GET", issues+"/1", "")
+	if !strings.HasPrefix(last, "core 0/60 ") || w.Status != 403 || !strings.HasPrefix(quota(w), "core 0/60 ") {
+		t.Errorf("got %q, then %d %q", last, w.Status, quota(w))
 	}
-	if got := r.ask("GET", issues+"/1", "").quota(); !strings.HasPrefix(got, "core 4999/5000 ") {
+	if got := quota(r.ask("GET", issues+"/1", "")); !strings.HasPrefix(got, "core 4999/5000 ") {
 		t.Errorf("with a token: got %q", got)
 	}
 }
@@ -131,8 +132,8 @@ func TestWhatDidNotChangeIs304AndCostsNothing(t *testing.T) {
 	r.ask("PATCH", issues+"/1", `{"title":"New"}`)
 	changed := r.ask("GET", issues+"/1", "", same)
 	var got []string
-	for _, w := range []reply{first, again, changed} {
-		left, _, _ := strings.Cut(w.quota(), "/")
+	for _, w := range []packtest.Answer{first, again, changed} {
+		left, _, _ := strings.Cut(quota(w), "/")
 		got = append(got, strconv.Itoa(w.Status)+" "+left+" "+strconv.FormatBool(w.Body == ""))
 	}
 	// The change of the title is the fourth request.
@@ -143,30 +144,30 @@ func TestWhatDidNotChangeIs304AndCostsNothing(t *testing.T) {
 
 func TestWithoutATokenEven304Costs(t *testing.T) {
 	r := open(t, sim.World{})
-	tag := r.send("GET", issues+"/1", "").Header.Get("Etag")
-	w := r.send("GET", issues+"/1", "", "If-None-Match: "+tag)
-	if w.Status != 304 || !strings.HasPrefix(w.quota(), "core 58/60 ") {
-		t.Errorf("got %d %q", w.Status, w.quota())
+	tag := r.Send("GET", issues+"/1", "").Header.Get("Etag")
+	w := r.Send("GET", issues+"/1", "", "If-None-Match: "+tag)
+	if w.Status != 304 || !strings.HasPrefix(quota(w), "core 58/60 ") {
+		t.Errorf("got %d %q", w.Status, quota(w))
 	}
 }
 
 func TestASecondaryLimitHasMuchLeftAndABanForThoseWhoGoOn(t *testing.T) {
 	r := open(t, sim.World{})
-	open := func() reply { return r.ask("POST", issues, `{"title":"x"}`) }
-	var w reply
+	open := func() packtest.Answer { return r.ask("POST", issues, `{"title":"x"}`) }
+	var w packtest.Answer
 	for range 81 {
 		w = open()
 	}
-	if !strings.HasPrefix(w.quota(), "core 4920/5000 ") || w.Header.Get("Retry-After") != "60" || w.Status != 403 ||
-		!strings.Contains(w.message(t), "secondary rate limit") || !strings.Contains(w.Body, "#about-secondary-rate-limits") {
+	if !strings.HasPrefix(quota(w), "core 4920/5000 ") || w.Header.Get("Retry-After") != "60" || w.Status != 403 ||
+		!strings.Contains(message(w), "secondary rate limit") || !strings.Contains(w.Body, "#about-secondary-rate-limits") {
 		t.Errorf("got %d %v %s", w.Status, w.Header, w.Body)
 	}
-	r.advance(2 * time.Second)
+	r.Advance(2 * time.Second)
 	if w := open(); w.Header.Get("Retry-After") != "120" {
 		t.Errorf("too early: got %q", w.Header.Get("Retry-After"))
 	}
 	for range 9 {
-		r.advance(2 * time.Second)
+		r.Advance(2 * time.Second)
 		w = open()
 	}
 	if w.Header.Get("Retry-After") != "3600" {
@@ -176,14 +177,14 @@ func TestASecondaryLimitHasMuchLeftAndABanForThoseWhoGoOn(t *testing.T) {
 
 func TestASearchHasALimitOfItsOwn(t *testing.T) {
 	r := open(t, sim.World{})
-	var w reply
+	var w packtest.Answer
 	for range 31 {
 		w = r.ask("GET", "/search/issues?q=drips+repo:octo/heed", "")
 	}
-	if w.Status != 403 || !strings.HasPrefix(w.quota(), "search 0/30 ") {
-		t.Errorf("got %d %q", w.Status, w.quota())
+	if w.Status != 403 || !strings.HasPrefix(quota(w), "search 0/30 ") {
+		t.Errorf("got %d %q", w.Status, quota(w))
 	}
-	if got := r.ask("GET", issues+"/1", "").quota(); !strings.HasPrefix(got, "core 4999/5000 ") {
+	if got := quota(r.ask("GET", issues+"/1", "")); !strings.HasPrefix(got, "core 4999/5000 ") {
 		t.Errorf("another resource: got %q", got)
 	}
 }
@@ -203,7 +204,7 @@ func TestASearchWithoutARepositoryIsIncomplete(t *testing.T) {
 			Incomplete bool `json:"incomplete_results"`
 			Items      []issue
 		}
-		r.ask("GET", "/search/issues?per_page=100&q="+q, "").into(t, &got)
+		r.ask("GET", "/search/issues?per_page=100&q="+q, "").Into(&got)
 		if s := strconv.Itoa(got.Total) + " " + strconv.FormatBool(got.Incomplete) + " " + strconv.Itoa(len(got.Items)); s != want {
 			t.Errorf("%s: got %s, want %s", q, s, want)
 		}
@@ -224,7 +225,7 @@ func TestStatisticsAndForksTakeTime(t *testing.T) {
 		r.ask("POST", "/repos/octo/heed/forks", "").Status,
 		r.ask("GET", "/repos/me/heed", "").Status,
 	}
-	r.advance(2 * time.Second)
+	r.Advance(2 * time.Second)
 	got = append(got, r.ask("GET", "/repos/octo/heed/stats/contributors", "").Status, r.ask("GET", "/repos/me/heed", "").Status)
 	if diff := cmp.Diff(got, []int{202, 202, 404, 200, 200}); diff != "" {
 		t.Error(diff)
@@ -235,13 +236,13 @@ func TestCredentialsThatAreWrongTooOftenShutGoodOnesOut(t *testing.T) {
 	r := open(t, sim.World{})
 	var got []int
 	for range 10 {
-		got = append(got, r.send("GET", "/user", "", "Authorization: Bearer nothing").Status)
+		got = append(got, r.Send("GET", "/user", "", "Authorization: Bearer nothing").Status)
 	}
 	good := r.ask("GET", "/user", "")
 	if got[9] != 401 || good.Status != 403 || !strings.Contains(good.Body, "login attempts") {
 		t.Errorf("got %v, then %d %s", got, good.Status, good.Body)
 	}
-	r.advance(time.Minute)
+	r.Advance(time.Minute)
 	if w := r.ask("GET", "/user", ""); w.Status != 200 {
 		t.Errorf("a minute later: got %d", w.Status)
 	}
@@ -249,7 +250,7 @@ func TestCredentialsThatAreWrongTooOftenShutGoodOnesOut(t *testing.T) {
 
 func TestWhoHasNoTokenMayReadAndNotWrite(t *testing.T) {
 	r := open(t, sim.World{})
-	got := []int{r.send("GET", issues, "").Status, r.send("POST", issues, `{"title":"x"}`).Status, r.send("GET", "/user", "").Status}
+	got := []int{r.Send("GET", issues, "").Status, r.Send("POST", issues, `{"title":"x"}`).Status, r.Send("GET", "/user", "").Status}
 	if diff := cmp.Diff(got, []int{200, 401, 401}); diff != "" {
 		t.Error(diff)
 	}
@@ -263,7 +264,7 @@ func TestARepositoryIsMadeOnce(t *testing.T) {
 		t.Error(diff)
 	}
 	var all []struct{ Name string }
-	r.ask("GET", "/user/repos", "").into(t, &all)
+	r.ask("GET", "/user/repos", "").Into(&all)
 	if len(all) != 2 {
 		t.Errorf("got %+v", all)
 	}
@@ -276,7 +277,7 @@ func TestTheLimitsAreToldForNothing(t *testing.T) {
 		Resources map[string]struct{ Limit, Remaining int }
 	}
 	for range 2 {
-		r.ask("GET", "/rate_limit", "").into(t, &got)
+		r.ask("GET", "/rate_limit", "").Into(&got)
 	}
 	if got.Resources["core"].Remaining != 4999 || got.Resources["search"].Limit != 30 || got.Resources["graphql"].Limit != 5000 {
 		t.Errorf("got %+v", got)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heedproject/heed/sim"
+	"github.com/heedproject/heed/sim/pack/packtest"
 	"github.com/heedproject/heed/sim/rate"
 )
 
@@ -33,15 +34,15 @@ type answer struct {
 	Errors []struct{ Type, Message string }
 }
 
-func (r *rig) query(text string, variables map[string]any) (reply, answer) {
-	r.t.Helper()
+func (r *rig) query(text string, variables map[string]any) (packtest.Answer, answer) {
+	r.T.Helper()
 	body, err := json.Marshal(map[string]any{"query": text, "variables": variables})
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	w := r.ask("POST", "/graphql", string(body))
 	var a answer
-	w.into(r.t, &a)
+	w.Into(&a)
 	return w, a
 }
 
@@ -85,7 +86,7 @@ func TestGraphQLTellsErrorsIn200(t *testing.T) {
 func TestAGraphQLThrottleIs200WithATypeAndAReset(t *testing.T) {
 	r := open(t, sim.World{
 		Limits: []rate.Limit{{Name: "graphql", Kind: rate.FixedWindow, Capacity: 3, Window: time.Hour, Weighted: true, Routes: []string{"POST /graphql"}}},
-		Clock:  sim.Clock{Start: noon},
+		Clock:  sim.Clock{Start: packtest.Noon},
 	})
 	const wide = `{ repository(owner:"octo",name:"heed") { issues(first: 100) { nodes { comments(first: 1) { id } } } } rateLimit { cost remaining limit resetAt } }`
 	_, a := r.query(`{ rateLimit { cost remaining limit resetAt } }`, nil)
@@ -94,7 +95,7 @@ func TestAGraphQLThrottleIs200WithATypeAndAReset(t *testing.T) {
 	}
 	r.query(wide, nil) // 200 nodes: two points
 	w, a := r.query(wide, nil)
-	if w.Status != 200 || len(a.Errors) != 1 || a.Errors[0].Type != "RATE_LIMITED" || !strings.HasPrefix(w.quota(), "graphql 0/3 until ") {
-		t.Errorf("got %d %q %s", w.Status, w.quota(), w.Body)
+	if w.Status != 200 || len(a.Errors) != 1 || a.Errors[0].Type != "RATE_LIMITED" || !strings.HasPrefix(quota(w), "graphql 0/3 until ") {
+		t.Errorf("got %d %q %s", w.Status, quota(w), w.Body)
 	}
 }

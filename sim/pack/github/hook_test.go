@@ -51,11 +51,11 @@ func TestAHookIsToldOfIssuesWithASignatureAndOnceEvenIfItFails(t *testing.T) {
 	in := newInbox(t, "s3cret", 500)
 	made := r.ask("POST", "/repos/octo/heed/hooks", `{"config":{"url":"`+in.URL+`","secret":"s3cret"},"events":["issues","issue_comment"]}`)
 	r.ask("POST", issues, `{"title":"A leak"}`)
-	r.advance(time.Second)
+	r.Advance(time.Second)
 	r.ask("POST", issues+"/66/comments", `{"body":"still"}`)
-	r.advance(time.Second)
+	r.Advance(time.Second)
 	r.ask("PATCH", issues+"/66", `{"state":"closed"}`)
-	r.advance(24 * time.Hour)
+	r.Advance(24 * time.Hour)
 	if diff := cmp.Diff(in.told, []string{"issues opened", "issue_comment created", "issues closed"}); diff != "" || !in.signed {
 		t.Errorf("%s, signed: %v", diff, in.signed)
 	}
@@ -69,10 +69,10 @@ func TestAHookThatIsDeletedIsToldNothing(t *testing.T) {
 	in := newInbox(t, "", 200)
 	r.ask("POST", "/repos/octo/heed/hooks", `{"config":{"url":"`+in.URL+`"},"events":["*"]}`)
 	var list []struct{ ID int }
-	r.ask("GET", "/repos/octo/heed/hooks", "").into(t, &list)
+	r.ask("GET", "/repos/octo/heed/hooks", "").Into(&list)
 	gone := r.ask("DELETE", "/repos/octo/heed/hooks/1", "")
 	r.ask("POST", issues, `{"title":"A leak"}`)
-	r.advance(time.Second)
+	r.Advance(time.Second)
 	if len(list) != 1 || gone.Status != 204 || len(in.told) != 0 {
 		t.Errorf("got %+v, %d, %v", list, gone.Status, in.told)
 	}

@@ -23,9 +23,9 @@ func TestManyAtOnceShareALimitExactlyAndAreToldTheTruth(t *testing.T) {
 				mu.Lock()
 				got[w.Status]++
 				if w.Status == 200 {
-					left[w.quota()] = true
-				} else if !strings.HasPrefix(w.quota(), "core 0/50 ") {
-					t.Errorf("a refusal: got %q", w.quota())
+					left[quota(w)] = true
+				} else if !strings.HasPrefix(quota(w), "core 0/50 ") {
+					t.Errorf("a refusal: got %q", quota(w))
 				}
 				mu.Unlock()
 			}

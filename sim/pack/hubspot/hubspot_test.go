@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heedproject/heed/sim"
+	"github.com/heedproject/heed/sim/pack/packtest"
 	"github.com/heedproject/heed/sim/rate"
 )
 
@@ -23,8 +24,8 @@ type contact struct {
 }
 
 func (r *rig) create(body string) (c contact) {
-	r.t.Helper()
-	r.ask("POST", contacts, body).into(r.t, &c)
+	r.T.Helper()
+	r.ask("POST", contacts, body).Into(&c)
 	return c
 }
 
@@ -32,8 +33,8 @@ func TestAContactIsFoundByItsIDAndItsAddress(t *testing.T) {
 	r := open(t, sim.World{})
 	c := r.create(ada)
 	var byID, byAddress contact
-	r.ask("GET", contacts+"/"+c.ID+"?properties=email", "").into(t, &byID)
-	r.ask("GET", contacts+"/Ada@example.org?idProperty=email&properties=email", "").into(t, &byAddress)
+	r.ask("GET", contacts+"/"+c.ID+"?properties=email", "").Into(&byID)
+	r.ask("GET", contacts+"/Ada@example.org?idProperty=email&properties=email", "").Into(&byAddress)
 	want := contact{c.ID, map[string]string{"email": "ada@example.org"}}
 	if diff := cmp.Diff([]contact{byID, byAddress}, []contact{want, want}); diff != "" {
 		t.Error(diff)
@@ -44,7 +45,7 @@ func TestASecondContactWithAnAddressIsAConflict(t *testing.T) {
 	r := open(t, sim.World{})
 	c := r.create(ada)
 	w := r.ask("POST", contacts, ada)
-	if w.told(t) != "409 CONFLICT" || !strings.Contains(w.Body, "Existing ID: "+c.ID) {
+	if told(w) != "409 CONFLICT" || !strings.Contains(w.Body, "Existing ID: "+c.ID) {
 		t.Errorf("got %d %s", w.Status, w.Body)
 	}
 }
@@ -75,7 +76,7 @@ func TestAContactCanBeArchivedTwice(t *testing.T) {
 
 func TestWhatIsNotAnAddressIsRefused(t *testing.T) {
 	r := open(t, sim.World{})
-	if got := r.ask("POST", contacts, `{"properties":{"email":"nobody"}}`).told(t); got != "400 VALIDATION_ERROR" {
+	if got := told(r.ask("POST", contacts, `{"properties":{"email":"nobody"}}`)); got != "400 VALIDATION_ERROR" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -94,7 +95,7 @@ func TestAListEndsWithoutPaging(t *testing.T) {
 	after := ""
 	for {
 		var p page
-		r.ask("GET", contacts+"?limit=20&after="+after, "").into(t, &p)
+		r.ask("GET", contacts+"?limit=20&after="+after, "").Into(&p)
 		sizes = append(sizes, len(p.Results))
 		if p.Paging == nil {
 			break
@@ -107,8 +108,8 @@ func TestAListEndsWithoutPaging(t *testing.T) {
 }
 
 func (r *rig) search(body string) (p page) {
-	r.t.Helper()
-	r.ask("POST", contacts+"/search", body).into(r.t, &p)
+	r.T.Helper()
+	r.ask("POST", contacts+"/search", body).Into(&p)
 	return p
 }
 
@@ -117,7 +118,7 @@ func TestASearchFindsAContactSomeTimeAfterItWasWritten(t *testing.T) {
 	r.create(ada)
 	const q = `{"filterGroups":[{"filters":[{"propertyName":"email","operator":"EQ","value":"ada@example.org"}]}]}`
 	got := []int{r.search(q).Total}
-	r.advance(2 * time.Second)
+	r.Advance(2 * time.Second)
 	got = append(got, r.search(q).Total)
 	if diff := cmp.Diff(got, []int{0, 1}); diff != "" {
 		t.Error(diff)
@@ -131,7 +132,7 @@ func TestASearchGoesOnAfterANumberAndEndsAtTenThousand(t *testing.T) {
 	if first.Total != 30 || len(first.Results) != 20 || len(second.Results) != 10 || second.Paging != nil {
 		t.Errorf("got %+v, then %+v", first, second)
 	}
-	if got := r.ask("POST", contacts+"/search", `{"limit":20,"after":"9990"}`).told(t); got != "400 VALIDATION_ERROR" {
+	if got := told(r.ask("POST", contacts+"/search", `{"limit":20,"after":"9990"}`)); got != "400 VALIDATION_ERROR" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -145,7 +146,7 @@ func TestFiltersOfAGroupMustAllHoldAndOneGroupIsEnough(t *testing.T) {
 		`{"filterGroups":[{"filters":[{"propertyName":"email","operator":"CONTAINS_TOKEN","value":"person1*"}]}]}`: 11,
 		`{"filterGroups":[{"filters":[{"propertyName":"phone","operator":"HAS_PROPERTY"}]}]}`:                      0,
 	} {
-		r.advance(time.Second) // the limit of searches
+		r.Advance(time.Second) // the limit of searches
 		if got := r.search(q).Total; got != want {
 			t.Errorf("%s: got %d, want %d", q, got, want)
 		}
@@ -157,7 +158,7 @@ func TestABatchOfWhichAPartFailsIs207(t *testing.T) {
 	whole := r.ask("POST", contacts+"/batch/create", `{"inputs":[`+ada+`]}`)
 	part := r.ask("POST", contacts+"/batch/create", `{"inputs":[`+ada+`,{"properties":{"email":"b@example.org"}}]}`)
 	var p page
-	part.into(t, &p)
+	part.Into(&p)
 	if whole.Status != 201 || part.Status != 207 || len(p.Results) != 1 || p.Num != 1 || p.Errors[0].Category != "CONFLICT" {
 		t.Errorf("got %d, then %d %s", whole.Status, part.Status, part.Body)
 	}
@@ -181,14 +182,14 @@ func TestABatchReadsUpdatesUpsertsAndArchives(t *testing.T) {
 		t.Error(diff)
 	}
 	var c contact
-	r.ask("GET", contacts+"/1", "").into(t, &c)
+	r.ask("GET", contacts+"/1", "").Into(&c)
 	if c.Properties["firstname"] != "New" || c.Properties["lastname"] != "One" {
 		t.Errorf("got %v", c.Properties)
 	}
 }
 
 // headers are those that tell of limits, as name: value.
-func headers(w reply) map[string]string {
+func headers(w packtest.Answer) map[string]string {
 	told := map[string]string{}
 	for name := range w.Header {
 		if short, ok := strings.CutPrefix(name, "X-Hubspot-Ratelimit-"); ok {
@@ -205,7 +206,7 @@ func TestAPrivateAppIsToldOfTheDayAnOAuthAppIsNotAndASearchTellsNothing(t *testi
 	}); diff != "" {
 		t.Error(diff)
 	}
-	app := r.send("GET", contacts+"/1", "", "Authorization: Bearer "+r.token())
+	app := r.Send("GET", contacts+"/1", "", "Authorization: Bearer "+r.token())
 	if diff := cmp.Diff(headers(app), map[string]string{"Max": "100", "Remaining": "99", "Interval-Milliseconds": "10000"}); diff != "" {
 		t.Error(diff)
 	}
@@ -220,10 +221,10 @@ func TestOnlyTheBodySaysWhichLimitRefusedAndNothingSaysForHowLong(t *testing.T) 
 		r.ask("GET", contacts+"/1", "")
 	}
 	w := r.ask("GET", contacts+"/1", "")
-	if w.told(t) != "429 TEN_SECONDLY_ROLLING" || !strings.Contains(w.Body, "ten_secondly_rolling") || w.Header.Get("Retry-After") != "" {
+	if told(w) != "429 TEN_SECONDLY_ROLLING" || !strings.Contains(w.Body, "ten_secondly_rolling") || w.Header.Get("Retry-After") != "" {
 		t.Errorf("got %d %v %s", w.Status, w.Header, w.Body)
 	}
-	r.advance(20 * time.Second)
+	r.Advance(20 * time.Second)
 	if w := r.ask("GET", contacts+"/1", ""); w.Status != 200 {
 		t.Errorf("later: got %d", w.Status)
 	}
@@ -231,11 +232,11 @@ func TestOnlyTheBodySaysWhichLimitRefusedAndNothingSaysForHowLong(t *testing.T) 
 
 func TestSearchesHaveALimitOfTheirOwn(t *testing.T) {
 	r := open(t, sim.World{})
-	var w reply
+	var w packtest.Answer
 	for range 6 {
 		w = r.ask("POST", contacts+"/search", `{}`)
 	}
-	if w.told(t) != "429 SECONDLY" {
+	if told(w) != "429 SECONDLY" {
 		t.Errorf("got %d %s", w.Status, w.Body)
 	}
 	if w := r.ask("GET", contacts+"/1", ""); w.Status != 200 {
@@ -249,12 +250,12 @@ func TestTheDayEndsAtMidnightOfTheAccount(t *testing.T) {
 	ask := func() string {
 		w := r.ask("GET", contacts+"/1", "")
 		if w.Status == 429 {
-			return w.told(t)
+			return told(w)
 		}
 		return strconv.Itoa(w.Status)
 	}
 	got := []string{ask(), ask(), ask()}
-	r.advance(time.Hour) // 05:00 in Greenwich is midnight in New York
+	r.Advance(time.Hour) // 05:00 in Greenwich is midnight in New York
 	got = append(got, ask())
 	if diff := cmp.Diff(got, []string{"200", "200", "429 DAILY", "200"}); diff != "" {
 		t.Error(diff)
@@ -263,14 +264,14 @@ func TestTheDayEndsAtMidnightOfTheAccount(t *testing.T) {
 
 // token is an access token of an OAuth app.
 func (r *rig) token() string {
-	r.t.Helper()
+	r.T.Helper()
 	var got struct {
 		Access  string `json:"access_token"`
 		Expires int    `json:"expires_in"`
 	}
-	r.send("POST", "/oauth/v1/token", "grant_type=authorization_code&code=c").into(r.t, &got)
+	r.Send("POST", "/oauth/v1/token", "grant_type=authorization_code&code=c").Into(&got)
 	if got.Expires != 1800 {
-		r.t.Errorf("expires_in: got %d", got.Expires)
+		r.T.Errorf("expires_in: got %d", got.Expires)
 	}
 	return got.Access
 }
@@ -278,13 +279,13 @@ func (r *rig) token() string {
 func TestAnAccessTokenEndsAfterHalfAnHour(t *testing.T) {
 	r := open(t, sim.World{})
 	token := r.token()
-	use := func() reply { return r.send("GET", contacts+"/1", "", "Authorization: Bearer "+token) }
+	use := func() packtest.Answer { return r.Send("GET", contacts+"/1", "", "Authorization: Bearer "+token) }
 	before := use().Status
-	r.advance(30 * time.Minute)
-	if got := use().told(t); before != 200 || got != "401 EXPIRED_AUTHENTICATION" {
+	r.Advance(30 * time.Minute)
+	if got := told(use()); before != 200 || got != "401 EXPIRED_AUTHENTICATION" {
 		t.Errorf("got %d, then %q", before, got)
 	}
-	if got := r.send("GET", contacts+"/1", "", "Authorization: Bearer made-up").told(t); got != "401 INVALID_AUTHENTICATION" {
+	if got := told(r.Send("GET", contacts+"/1", "", "Authorization: Bearer made-up")); got != "401 INVALID_AUTHENTICATION" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -292,7 +293,7 @@ func TestAnAccessTokenEndsAfterHalfAnHour(t *testing.T) {
 func TestTheAccountTellsItsTimeZone(t *testing.T) {
 	r := open(t, sim.World{})
 	var got struct{ TimeZone, UTCOffset string }
-	r.ask("GET", "/account-info/v3/details", "").into(t, &got)
+	r.ask("GET", "/account-info/v3/details", "").Into(&got)
 	if got.TimeZone != "America/New_York" || got.UTCOffset != "-05:00" {
 		t.Errorf("got %+v", got)
 	}

@@ -10,31 +10,33 @@ import (
 
 // What the pack says of itself has the shape of the golden exchanges.
 func TestThePackAnswersLikeItsGoldenExchanges(t *testing.T) {
-	many := func(n int, ask func() reply) (w reply) {
+	many := func(n int, ask func() packtest.Answer) (w packtest.Answer) {
 		for range n {
 			w = ask()
 		}
 		return w
 	}
-	for name, ask := range map[string]func(r *rig) reply{
-		"a burst": func(r *rig) reply {
-			return many(101, func() reply { return r.ask("GET", "/issue/HEED-1", "") })
+	for name, ask := range map[string]func(r *rig) packtest.Answer{
+		"a burst": func(r *rig) packtest.Answer {
+			return many(101, func() packtest.Answer { return r.ask("GET", "/issue/HEED-1", "") })
 		},
-		"too many writes to one issue": func(r *rig) reply {
-			return many(21, func() reply { return r.ask("PUT", "/issue/HEED-1", `{"fields":{"summary":"x"}}`) })
+		"too many writes to one issue": func(r *rig) packtest.Answer {
+			return many(21, func() packtest.Answer { return r.ask("PUT", "/issue/HEED-1", `{"fields":{"summary":"x"}}`) })
 		},
-		"a quota that is far from its end": func(r *rig) reply { return r.asApp()("GET", "/issue/HEED-1", "") },
-		"many issues, of which one failed": func(r *rig) reply {
+		"a quota that is far from its end": func(r *rig) packtest.Answer { return r.asApp()("GET", "/issue/HEED-1", "") },
+		"many issues, of which one failed": func(r *rig) packtest.Answer {
 			return r.ask("POST", "/issue/bulk", `{"issueUpdates":[`+leak+`,{"fields":{}}]}`)
 		},
-		"many issues": func(r *rig) reply { return r.ask("POST", "/issue/bulk", `{"issueUpdates":[`+leak+`,`+leak+`]}`) },
-		"an issue that is refused": func(r *rig) reply {
+		"many issues": func(r *rig) packtest.Answer {
+			return r.ask("POST", "/issue/bulk", `{"issueUpdates":[`+leak+`,`+leak+`]}`)
+		},
+		"an issue that is refused": func(r *rig) packtest.Answer {
 			return r.ask("POST", "/issue", `{"fields":{"project":{"key":"OPS"},"issuetype":{}}}`)
 		},
-		"a token that is over": func(r *rig) reply { return r.send("GET", base+"/myself", "") },
+		"a token that is over": func(r *rig) packtest.Answer { return r.Send("GET", base+"/myself", "") },
 	} {
 		got, want := ask(open(t, sim.World{})), packtest.Golden(t, jira.Pack(), name)
-		if short := packtest.Alike(got.Answer, want); short != "" {
+		if short := packtest.Alike(got, want); short != "" {
 			t.Errorf("%s: got %s", name, short)
 		}
 		for _, h := range []string{"RateLimit-Reason", "RateLimit-Policy", "X-RateLimit-Limit"} {
@@ -49,7 +51,7 @@ func TestThePackAnswersLikeItsGoldenExchanges(t *testing.T) {
 func TestTheLoginPageIsLikeItsGoldenExchange(t *testing.T) {
 	r := open(t, sim.World{Steps: "issues.get: envelope"})
 	want := packtest.Golden(t, jira.Pack(), "the login page of another site")
-	if short := packtest.Alike(r.ask("GET", "/issue/HEED-1", "").Answer, want); short != "" {
+	if short := packtest.Alike(r.ask("GET", "/issue/HEED-1", ""), want); short != "" {
 		t.Errorf("got %s", short)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heedproject/heed/sim"
+	"github.com/heedproject/heed/sim/pack/packtest"
 )
 
 const leak = `{"fields":{"project":{"key":"OPS"},"issuetype":{"name":"Bug"},"summary":"The gauge leaks","labels":["wet"]}}`
@@ -22,14 +23,14 @@ type issue struct {
 }
 
 func (r *rig) create(body string) (i issue) {
-	r.t.Helper()
-	r.ask("POST", "/issue", body).into(r.t, &i)
+	r.T.Helper()
+	r.ask("POST", "/issue", body).Into(&i)
 	return i
 }
 
 func (r *rig) get(name string) (i issue) {
-	r.t.Helper()
-	r.ask("GET", "/issue/"+name, "").into(r.t, &i)
+	r.T.Helper()
+	r.ask("GET", "/issue/"+name, "").Into(&i)
 	return i
 }
 
@@ -59,7 +60,7 @@ func TestWhatIsWrongWithAnIssueIsToldByField(t *testing.T) {
 		{`{"fields":{"summary":"x"}}`, "400 issuetype project "},
 		{`{"fields":{"summary":"x","project":{"key":"NONE"},"issuetype":{}}}`, "400 project "},
 	} {
-		if got := r.ask("POST", "/issue", tt.body).told(t); got != tt.want {
+		if got := told(r.ask("POST", "/issue", tt.body)); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.body, got, tt.want)
 		}
 	}
@@ -75,7 +76,7 @@ func TestOfManyIssuesSomeFailAndTheStatusIs201(t *testing.T) {
 			Number int `json:"failedElementNumber"`
 		}
 	}
-	w.into(t, &got)
+	w.Into(&got)
 	if w.Status != 201 || len(got.Issues) != 2 || len(got.Errors) != 1 || got.Errors[0].Number != 1 || got.Errors[0].Status != 400 {
 		t.Errorf("got %d %s", w.Status, w.Body)
 	}
@@ -85,7 +86,7 @@ func TestAnIssueThatIsMadeTwiceIsARepeatedEffect(t *testing.T) {
 	r := open(t, sim.World{Steps: "issues.create: commit-then-504"})
 	r.ask("POST", "/issue", leak)
 	r.ask("POST", "/issue", leak)
-	if got, want := r.api.Effects().Kinds["issue"], (sim.Effect{Count: 2, Repeated: 1}); got != want {
+	if got, want := r.API.Effects().Kinds["issue"], (sim.Effect{Count: 2, Repeated: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -105,7 +106,7 @@ func TestAnIssueGoesOnlyTheWaysOfItsStatus(t *testing.T) {
 	var ways struct {
 		Transitions []struct{ ID string }
 	}
-	r.ask("GET", "/issue/HEED-2/transitions", "").into(t, &ways)
+	r.ask("GET", "/issue/HEED-2/transitions", "").Into(&ways)
 	if len(ways.Transitions) != 1 || ways.Transitions[0].ID != "41" {
 		t.Errorf("got %+v", ways)
 	}
@@ -120,7 +121,7 @@ func TestCommentsAreListedInOrder(t *testing.T) {
 		Total    int
 		Comments []struct{ Body string }
 	}
-	r.ask("GET", "/issue/HEED-3/comment?startAt=1&maxResults=1", "").into(t, &got)
+	r.ask("GET", "/issue/HEED-3/comment?startAt=1&maxResults=1", "").Into(&got)
 	if got.Total != 3 || len(got.Comments) != 1 || got.Comments[0].Body != "two" {
 		t.Errorf("got %+v", got)
 	}
@@ -139,7 +140,7 @@ func TestASearchGoesOnByTokenAndHasNoTotal(t *testing.T) {
 	token := ""
 	for {
 		var p page
-		r.ask("GET", "/search/jql?jql=project=HEED&fields=summary&maxResults=50&nextPageToken="+token, "").into(t, &p)
+		r.ask("GET", "/search/jql?jql=project=HEED&fields=summary&maxResults=50&nextPageToken="+token, "").Into(&p)
 		sizes = append(sizes, len(p.Issues))
 		if p.Total != nil {
 			t.Fatalf("got a total of %d", *p.Total)
@@ -156,8 +157,8 @@ func TestASearchGoesOnByTokenAndHasNoTotal(t *testing.T) {
 func TestASearchGivesAtMostAHundredWithFieldsAndIDsAloneWithout(t *testing.T) {
 	r := open(t, sim.World{})
 	var with, without page
-	r.ask("POST", "/search/jql", `{"jql":"project = HEED","fields":["summary"],"maxResults":1000}`).into(t, &with)
-	r.ask("POST", "/search/jql", `{"jql":"project = HEED","maxResults":1000}`).into(t, &without)
+	r.ask("POST", "/search/jql", `{"jql":"project = HEED","fields":["summary"],"maxResults":1000}`).Into(&with)
+	r.ask("POST", "/search/jql", `{"jql":"project = HEED","maxResults":1000}`).Into(&without)
 	if len(with.Issues) != 100 || len(without.Issues) != 120 || without.Issues[0].Key != "" {
 		t.Errorf("got %d and %d, %+v", len(with.Issues), len(without.Issues), without.Issues[0])
 	}
@@ -175,7 +176,7 @@ func TestAQueryFindsWhatItsConditionsSay(t *testing.T) {
 		`assignee = nobody`:                   "",
 	} {
 		var p page
-		r.ask("POST", "/search/jql", `{"jql":`+strconv.Quote(jql)+`,"fields":["*all"],"maxResults":1}`).into(t, &p)
+		r.ask("POST", "/search/jql", `{"jql":`+strconv.Quote(jql)+`,"fields":["*all"],"maxResults":1}`).Into(&p)
 		got := ""
 		if len(p.Issues) > 0 {
 			got = p.Issues[0].Key
@@ -217,7 +218,7 @@ func TestTheServerLowersMaxResults(t *testing.T) {
 		IsLast bool
 		Values []struct{ Key string }
 	}
-	r.ask("GET", "/project/search?maxResults=50", "").into(t, &got)
+	r.ask("GET", "/project/search?maxResults=50", "").Into(&got)
 	if got.Most != 2 || got.Total != 3 || got.IsLast || len(got.Values) != 2 {
 		t.Errorf("got %+v", got)
 	}
@@ -225,7 +226,7 @@ func TestTheServerLowersMaxResults(t *testing.T) {
 
 func TestEachEndpointAndMethodHasABurstOfItsOwn(t *testing.T) {
 	r := open(t, sim.World{})
-	var w reply
+	var w packtest.Answer
 	for range 101 {
 		w = r.ask("GET", "/issue/HEED-1", "")
 	}
@@ -237,7 +238,7 @@ func TestEachEndpointAndMethodHasABurstOfItsOwn(t *testing.T) {
 	if w := r.ask("GET", "/myself", ""); w.Status != 200 {
 		t.Errorf("another endpoint: got %d", w.Status)
 	}
-	r.advance(time.Second)
+	r.Advance(time.Second)
 	if w := r.ask("GET", "/issue/HEED-1", ""); w.Status != 200 {
 		t.Errorf("a second later: got %d", w.Status)
 	}
@@ -245,7 +246,7 @@ func TestEachEndpointAndMethodHasABurstOfItsOwn(t *testing.T) {
 
 func TestOneIssueTakesTwentyWritesInTwoSecondsAndTheNextOneIsOpen(t *testing.T) {
 	r := open(t, sim.World{})
-	var w reply
+	var w packtest.Answer
 	for range 21 {
 		w = r.ask("PUT", "/issue/HEED-1", `{"fields":{"summary":"x"}}`)
 	}
@@ -275,7 +276,7 @@ func TestTheEndOfTheHourIsTold(t *testing.T) {
 	r := open(t, sim.World{Clock: sim.Clock{Start: time.Date(2026, 1, 1, 1, 0, 1, 0, time.UTC)}})
 	app := r.asApp()
 	keys := `{"selectedIssueIdsOrKeys":[` + strings.TrimSuffix(strings.Repeat(`"NONE-1",`, 1000), ",") + `]}`
-	var w reply
+	var w packtest.Answer
 	for range 65 { // 1000 points each
 		w = app("POST", "/bulk/issues/delete", keys)
 	}
@@ -303,10 +304,10 @@ func TestARefreshTokenIsGoodOnceAndAnAccessTokenForAnHour(t *testing.T) {
 		t.Errorf("got %+v, then %+v", second, third)
 	}
 	use := func() int {
-		return r.send("GET", base+"/myself", "", "Authorization: Bearer "+second.Access).Status
+		return r.Send("GET", base+"/myself", "", "Authorization: Bearer "+second.Access).Status
 	}
 	got := []int{use()}
-	r.advance(time.Hour)
+	r.Advance(time.Hour)
 	got = append(got, use())
 	if diff := cmp.Diff(got, []int{200, 401}); diff != "" {
 		t.Error(diff)
@@ -316,7 +317,7 @@ func TestARefreshTokenIsGoodOnceAndAnAccessTokenForAnHour(t *testing.T) {
 func TestWithoutACredentialThatIsKnownNobodyGetsIn(t *testing.T) {
 	r := open(t, sim.World{})
 	for _, key := range []string{"", "Bearer made-up", "Basic bWU6dG9rZW4="} {
-		if w := r.send("GET", base+"/myself", "", "Authorization: "+key); w.Status != 401 || !strings.Contains(w.Body, `"code":401`) {
+		if w := r.Send("GET", base+"/myself", "", "Authorization: "+key); w.Status != 401 || !strings.Contains(w.Body, `"code":401`) {
 			t.Errorf("%q: got %d %s", key, w.Status, w.Body)
 		}
 	}
@@ -325,7 +326,7 @@ func TestWithoutACredentialThatIsKnownNobodyGetsIn(t *testing.T) {
 func TestABulkDeletionIsQueuedThenRunsThenIsComplete(t *testing.T) {
 	r := open(t, sim.World{})
 	var task struct{ TaskID string }
-	r.ask("POST", "/bulk/issues/delete", `{"selectedIssueIdsOrKeys":["HEED-1","NONE-9"]}`).into(t, &task)
+	r.ask("POST", "/bulk/issues/delete", `{"selectedIssueIdsOrKeys":["HEED-1","NONE-9"]}`).Into(&task)
 	type state struct {
 		Status    string
 		Processed []string `json:"processedAccessibleIssues"`
@@ -334,9 +335,9 @@ func TestABulkDeletionIsQueuedThenRunsThenIsComplete(t *testing.T) {
 	var got []string
 	var now state
 	for range 3 {
-		r.ask("GET", "/bulk/queue/"+task.TaskID, "").into(t, &now)
+		r.ask("GET", "/bulk/queue/"+task.TaskID, "").Into(&now)
 		got = append(got, now.Status)
-		r.advance(2 * time.Second)
+		r.Advance(2 * time.Second)
 	}
 	if diff := cmp.Diff(got, []string{"ENQUEUED", "RUNNING", "COMPLETE"}); diff != "" || len(now.Processed) != 1 || now.Invalid != 1 {
 		t.Errorf("%s, %+v", diff, now)

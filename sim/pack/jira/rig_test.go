@@ -1,13 +1,11 @@
 package jira_test
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/heedproject/heed/sim"
 	"github.com/heedproject/heed/sim/pack/jira"
@@ -15,40 +13,26 @@ import (
 )
 
 // rig is a Jira on loopback whose clock stands still.
-type rig struct {
-	*packtest.Client
-	t   *testing.T
-	api *sim.API
-	url string
-}
+type rig struct{ *packtest.Client }
 
 func open(t *testing.T, w sim.World) *rig {
 	t.Helper()
-	c := packtest.Serve(t, jira.Pack(), w)
-	return &rig{c, t, c.API, c.URL}
-}
-
-// reply is an answer that was read to its end.
-type reply struct{ packtest.Answer }
-
-func (r *rig) send(method, path, body string, header ...string) reply {
-	r.t.Helper()
-	return reply{r.Send(method, path, body, header...)}
+	return &rig{packtest.Serve(t, jira.Pack(), w)}
 }
 
 // ask sends with an API token.
-func (r *rig) ask(method, path, body string) reply {
-	r.t.Helper()
-	return r.send(method, base+path, body, "Authorization: "+apiToken)
+func (r *rig) ask(method, path, body string) packtest.Answer {
+	r.T.Helper()
+	return r.Send(method, base+path, body, "Authorization: "+apiToken)
 }
 
 // asApp sends with an access token that was given out just now.
-func (r *rig) asApp() func(method, path, body string) reply {
-	r.t.Helper()
+func (r *rig) asApp() func(method, path, body string) packtest.Answer {
+	r.T.Helper()
 	pair := r.grant(`{"grant_type":"authorization_code","client_id":"app","code":"c"}`)
-	return func(method, path, body string) reply {
-		r.t.Helper()
-		return r.send(method, base+path, body, "Authorization: Bearer "+pair.Access)
+	return func(method, path, body string) packtest.Answer {
+		r.T.Helper()
+		return r.Send(method, base+path, body, "Authorization: Bearer "+pair.Access)
 	}
 }
 
@@ -59,8 +43,8 @@ type pair struct {
 }
 
 func (r *rig) grant(body string) (p pair) {
-	r.t.Helper()
-	r.send("POST", "/oauth/token", body).into(r.t, &p)
+	r.T.Helper()
+	r.Send("POST", "/oauth/token", body).Into(&p)
 	return p
 }
 
@@ -69,23 +53,13 @@ const (
 	apiToken = "Basic bWVAZXhhbXBsZS5vcmc6dG9rZW4=" // me@example.org:token
 )
 
-func (r *rig) advance(d time.Duration) { r.Advance(d) }
-
-func (w reply) into(t *testing.T, v any) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(w.Body), v); err != nil {
-		t.Fatalf("%d %s: %v", w.Status, w.Body, err)
-	}
-}
-
 // told is the status and what is wrong, field by field or as a whole.
-func (w reply) told(t *testing.T) string {
-	t.Helper()
+func told(w packtest.Answer) string {
 	var body struct {
 		Messages []string `json:"errorMessages"`
 		Errors   map[string]string
 	}
-	w.into(t, &body)
+	w.Into(&body)
 	var text strings.Builder
 	text.WriteString(strconv.Itoa(w.Status))
 	for _, name := range slices.Sorted(maps.Keys(body.Errors)) {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heedproject/heed/sim"
+	"github.com/heedproject/heed/sim/pack/packtest"
 )
 
 const (
@@ -32,9 +33,9 @@ type order struct {
 }
 
 func (r *rig) place(body string) order {
-	r.t.Helper()
+	r.T.Helper()
 	var got struct{ Order order }
-	r.signed("POST", orders, body).into(r.t, &got)
+	r.signed("POST", orders, body).Into(&got)
 	return got.Order
 }
 
@@ -47,7 +48,7 @@ func TestMarketsArePublicAndTheirListEndsWithAnEmptyCursor(t *testing.T) {
 			Markets []struct{ Ticker string }
 			Cursor  string
 		}
-		r.send("GET", root+"/markets?limit=50&cursor="+next, "").into(t, &page)
+		r.Send("GET", root+"/markets?limit=50&cursor="+next, "").Into(&page)
 		sizes = append(sizes, len(page.Markets))
 		cursor, next = page.Cursor, page.Cursor
 	}
@@ -61,7 +62,7 @@ func TestAnOrderRestsUntilItIsCancelledAndCannotBeCancelledTwice(t *testing.T) {
 	o := r.place(bid)
 	first := r.signed("DELETE", orders+"/"+o.ID, "")
 	second := r.signed("DELETE", orders+"/"+o.ID, "")
-	if o.Status != "resting" || first.Status != 200 || second.told(t) != "409 conflict" {
+	if o.Status != "resting" || first.Status != 200 || told(second) != "409 conflict" {
 		t.Errorf("got %+v, then %d, then %d %s", o, first.Status, second.Status, second.Body)
 	}
 }
@@ -76,21 +77,21 @@ func TestAnOrderAtThePriceOfTheMarketIsExecutedAtOnce(t *testing.T) {
 
 func TestAnOrderExpiresOnTheClockOfTheCaseAndGivesItsMoneyBack(t *testing.T) {
 	r := open(t, sim.World{Clock: sim.Clock{Start: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}})
-	at := strconv.FormatInt(r.api.Case("").Now().Add(time.Minute).Unix(), 10)
+	at := strconv.FormatInt(r.API.Case("").Now().Add(time.Minute).Unix(), 10)
 	o := r.place(strings.Replace(bid, `"count":3`, `"count":3,"expiration_ts":`+at, 1))
 	balance := func() int {
 		var b struct{ Balance int }
-		r.signed("GET", root+"/portfolio/balance", "").into(t, &b)
+		r.signed("GET", root+"/portfolio/balance", "").Into(&b)
 		return b.Balance
 	}
 	got := []int{balance()}
-	r.advance(time.Minute)
+	r.Advance(time.Minute)
 	got = append(got, balance())
 	if diff := cmp.Diff(got, []int{99_997, 100_000}); diff != "" {
 		t.Error(diff)
 	}
 	var now struct{ Order order }
-	r.signed("GET", orders+"/"+o.ID, "").into(t, &now)
+	r.signed("GET", orders+"/"+o.ID, "").Into(&now)
 	if now.Order.Status != "canceled" {
 		t.Errorf("got %+v", now)
 	}
@@ -107,11 +108,11 @@ func TestASecondOrderWithTheSameClientIDIsRefusedAndTheFirstIsFound(t *testing.T
 			ClientID string `json:"client_order_id"`
 		}
 	}
-	r.signed("GET", orders, "").into(t, &list)
-	if again.told(t) != "409 order_already_exists" || len(list.Orders) != 1 || list.Orders[0].ClientID != "c1" {
+	r.signed("GET", orders, "").Into(&list)
+	if told(again) != "409 order_already_exists" || len(list.Orders) != 1 || list.Orders[0].ClientID != "c1" {
 		t.Errorf("got %s, %+v", again.Body, list)
 	}
-	if n := r.api.Effects().Kinds["order"].Count; n != 1 {
+	if n := r.API.Effects().Kinds["order"].Count; n != 1 {
 		t.Errorf("got %d orders", n)
 	}
 }
@@ -119,7 +120,7 @@ func TestASecondOrderWithTheSameClientIDIsRefusedAndTheFirstIsFound(t *testing.T
 func TestAnOrderBeyondTheBalanceIsRefused(t *testing.T) {
 	r := open(t, sim.World{})
 	w := r.signed("POST", orders, strings.Replace(bid, `"count":3,"yes_price":1`, `"count":1100,"yes_price":99`, 1))
-	if w.told(t) != "400 insufficient_balance" {
+	if told(w) != "400 insufficient_balance" {
 		t.Errorf("got %d %s", w.Status, w.Body)
 	}
 }
@@ -129,7 +130,7 @@ func TestAnAmendedOrderHasItsNewPriceAndIsPaidFor(t *testing.T) {
 	o := r.place(bid)
 	w := r.signed("POST", orders+"/"+o.ID+"/amend", `{"count":5,"yes_price":2}`)
 	var b struct{ Balance int }
-	r.signed("GET", root+"/portfolio/balance", "").into(t, &b)
+	r.signed("GET", root+"/portfolio/balance", "").Into(&b)
 	if w.Status != 200 || b.Balance != 99_990 {
 		t.Errorf("got %d %s, balance %d", w.Status, w.Body, b.Balance)
 	}
@@ -137,9 +138,9 @@ func TestAnAmendedOrderHasItsNewPriceAndIsPaidFor(t *testing.T) {
 
 func TestAThrottleTellsNothing(t *testing.T) {
 	r := open(t, sim.World{})
-	var w reply
+	var w packtest.Answer
 	for range 21 { // 200 tokens at 10 each
-		w = r.send("GET", root+"/markets?limit=1", "")
+		w = r.Send("GET", root+"/markets?limit=1", "")
 	}
 	if w.Status != 429 || strings.TrimSpace(w.Body) != `{"error":"too many requests"}` {
 		t.Errorf("got %d %s", w.Status, w.Body)
@@ -149,8 +150,8 @@ func TestAThrottleTellsNothing(t *testing.T) {
 			t.Errorf("got %s: %s", name, w.Header.Get(name))
 		}
 	}
-	r.advance(50 * time.Millisecond) // brings 10 tokens back
-	if w := r.send("GET", root+"/markets?limit=1", ""); w.Status != 200 {
+	r.Advance(50 * time.Millisecond) // brings 10 tokens back
+	if w := r.Send("GET", root+"/markets?limit=1", ""); w.Status != 200 {
 		t.Errorf("after the wait: got %d", w.Status)
 	}
 }
@@ -160,7 +161,7 @@ func TestABatchCostsAsMuchAsItsOrders(t *testing.T) {
 	one := `{"ticker":"KXRAIN-26DEC-T1","side":"yes","action":"buy","count":1,"yes_price":1}`
 	batch := `{"orders":[` + strings.TrimSuffix(strings.Repeat(one+",", 20), ",") + `]}`
 	got := []int{r.signed("POST", orders+"/batched", batch).Status, r.signed("POST", orders, bid).Status}
-	r.advance(100 * time.Millisecond) // 10 tokens of 100 a second
+	r.Advance(100 * time.Millisecond) // 10 tokens of 100 a second
 	got = append(got, r.signed("POST", orders, bid).Status)
 	if diff := cmp.Diff(got, []int{201, 429, 201}); diff != "" {
 		t.Error(diff)
@@ -186,7 +187,7 @@ func TestABatchIsCancelledOneByOne(t *testing.T) {
 			Error   *struct{ Code string }
 		}
 	}
-	r.signed("DELETE", orders+"/batched", `{"ids":["`+o.ID+`","none"]}`).into(t, &got)
+	r.signed("DELETE", orders+"/batched", `{"ids":["`+o.ID+`","none"]}`).Into(&got)
 	if len(got.Orders) != 2 || got.Orders[0].Reduced != 3 || got.Orders[1].Error == nil || got.Orders[1].Error.Code != "not_found" {
 		t.Errorf("got %+v", got)
 	}
@@ -201,7 +202,7 @@ func TestTheAccountTellsItsLimitsAndWhatEndpointsCost(t *testing.T) {
 			Capacity int `json:"bucket_capacity"`
 		}
 	}
-	r.signed("GET", root+"/account/limits", "").into(t, &limits)
+	r.signed("GET", root+"/account/limits", "").Into(&limits)
 	var costs struct {
 		Default int `json:"default_cost"`
 		Costs   []struct {
@@ -209,7 +210,7 @@ func TestTheAccountTellsItsLimitsAndWhatEndpointsCost(t *testing.T) {
 			Cost   int
 		} `json:"endpoint_costs"`
 	}
-	r.signed("GET", root+"/account/endpoint_costs", "").into(t, &costs)
+	r.signed("GET", root+"/account/endpoint_costs", "").Into(&costs)
 	if limits.Tier != "basic" || limits.Write.Refill != 100 || limits.Write.Capacity != 200 || costs.Default != 10 || len(costs.Costs) == 0 {
 		t.Errorf("got %+v, %+v", limits, costs)
 	}
@@ -218,9 +219,9 @@ func TestTheAccountTellsItsLimitsAndWhatEndpointsCost(t *testing.T) {
 func TestASignatureWithAnOldTimeIsRefused(t *testing.T) {
 	r := open(t, sim.World{})
 	sign := []string{"KALSHI-ACCESS-KEY: key-1", "KALSHI-ACCESS-SIGNATURE: c2ln", "KALSHI-ACCESS-TIMESTAMP: " + r.stamp()}
-	got := []int{r.send("GET", orders, "", sign...).Status}
-	r.advance(6 * time.Second)
-	got = append(got, r.send("GET", orders, "", sign...).Status)
+	got := []int{r.Send("GET", orders, "", sign...).Status}
+	r.Advance(6 * time.Second)
+	got = append(got, r.Send("GET", orders, "", sign...).Status)
 	if diff := cmp.Diff(got, []int{200, 401}); diff != "" {
 		t.Error(diff)
 	}
@@ -231,10 +232,10 @@ func TestThePortfolioNeedsASignature(t *testing.T) {
 	for _, header := range [][]string{
 		nil,
 		{"KALSHI-ACCESS-KEY: key-1", "KALSHI-ACCESS-SIGNATURE: c2ln"},
-		{"KALSHI-ACCESS-KEY: key-1", "KALSHI-ACCESS-SIGNATURE: c2ln", "KALSHI-ACCESS-TIMESTAMP: " + strconv.FormatInt(r.api.Case("").Now().Unix(), 10)},
+		{"KALSHI-ACCESS-KEY: key-1", "KALSHI-ACCESS-SIGNATURE: c2ln", "KALSHI-ACCESS-TIMESTAMP: " + strconv.FormatInt(r.API.Case("").Now().Unix(), 10)},
 		{"KALSHI-ACCESS-KEY: key-1", "KALSHI-ACCESS-SIGNATURE: %%", "KALSHI-ACCESS-TIMESTAMP: " + r.stamp()},
 	} {
-		if w := r.send("GET", orders, "", header...); w.told(t) != "401 authentication_error" {
+		if w := r.Send("GET", orders, "", header...); told(w) != "401 authentication_error" {
 			t.Errorf("%q: got %d %s", header, w.Status, w.Body)
 		}
 	}
@@ -270,7 +271,7 @@ func newSigner(t *testing.T, r *rig) signer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := r.send("POST", root+"/api_keys", string(body), "KALSHI-ACCESS-KEY: key-1"); w.Status != http.StatusCreated {
+	if w := r.Send("POST", root+"/api_keys", string(body), "KALSHI-ACCESS-KEY: key-1"); w.Status != http.StatusCreated {
 		t.Fatalf("got %d %s", w.Status, w.Body)
 	}
 	return signer{key}
@@ -281,8 +282,8 @@ func TestASignatureIsVerifiedOnceItsKeyIsKnown(t *testing.T) {
 	s := newSigner(t, r)
 	good := s.header(t, r, "GET", orders)
 	got := []int{
-		r.send("GET", orders+"?limit=5", "", good...).Status, // the query is not signed
-		r.send("GET", root+"/portfolio/balance", "", good...).Status,
+		r.Send("GET", orders+"?limit=5", "", good...).Status, // the query is not signed
+		r.Send("GET", root+"/portfolio/balance", "", good...).Status,
 		r.signed("GET", orders, "").Status,
 	}
 	if diff := cmp.Diff(got, []int{200, 401, 401}); diff != "" {
@@ -292,7 +293,7 @@ func TestASignatureIsVerifiedOnceItsKeyIsKnown(t *testing.T) {
 
 func TestAKeyThatIsNoneIsNotRegistered(t *testing.T) {
 	r := open(t, sim.World{})
-	if w := r.send("POST", root+"/api_keys", `{"public_key":"no key"}`); w.told(t) != "400 invalid_parameters" {
+	if w := r.Send("POST", root+"/api_keys", `{"public_key":"no key"}`); told(w) != "400 invalid_parameters" {
 		t.Errorf("got %d %s", w.Status, w.Body)
 	}
 }
@@ -300,10 +301,10 @@ func TestAKeyThatIsNoneIsNotRegistered(t *testing.T) {
 func TestASignatureCoversThePathThatTheClientSees(t *testing.T) {
 	r := open(t, sim.World{})
 	s := newSigner(t, r)
-	if w := r.send("GET", orders, "", s.header(t, r, "GET", "/kalshi"+orders)...); w.Status != 401 {
+	if w := r.Send("GET", orders, "", s.header(t, r, "GET", "/kalshi"+orders)...); w.Status != 401 {
 		t.Errorf("signed another path: got %d", w.Status)
 	}
-	if w := r.send("GET", "/kalshi"+orders, "", s.header(t, r, "GET", "/kalshi"+orders)...); w.Status != 200 {
+	if w := r.Send("GET", "/kalshi"+orders, "", s.header(t, r, "GET", "/kalshi"+orders)...); w.Status != 200 {
 		t.Errorf("signed the path that it sees: got %d %s", w.Status, w.Body)
 	}
 }
@@ -319,7 +320,7 @@ func TestARevokedKeyStaysRevoked(t *testing.T) {
 func TestOnesOrdersAreNotAnothers(t *testing.T) {
 	r := open(t, sim.World{})
 	o := r.place(bid)
-	w := r.send("GET", orders+"/"+o.ID, "", "KALSHI-ACCESS-KEY: key-2", "KALSHI-ACCESS-SIGNATURE: c2ln", "KALSHI-ACCESS-TIMESTAMP: "+r.stamp())
+	w := r.Send("GET", orders+"/"+o.ID, "", "KALSHI-ACCESS-KEY: key-2", "KALSHI-ACCESS-SIGNATURE: c2ln", "KALSHI-ACCESS-TIMESTAMP: "+r.stamp())
 	if w.Status != 404 {
 		t.Errorf("got %d %s", w.Status, w.Body)
 	}

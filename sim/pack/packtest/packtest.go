@@ -106,12 +106,18 @@ func (c *Client) Statuses(n int, path string) (got []int) {
 	return got
 }
 
+// Into reads the body as JSON.
+func (a Answer) Into(v any) {
+	a.t.Helper()
+	if err := json.Unmarshal([]byte(a.Body), v); err != nil {
+		a.t.Fatalf("%d %s: %v", a.Status, a.Body, err)
+	}
+}
+
 // Read reads the body of an answer as JSON.
 func Read[T any](a Answer) (v T) {
 	a.t.Helper()
-	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
-		a.t.Fatalf("%d %s: %v", a.Status, a.Body, err)
-	}
+	a.Into(&v)
 	return v
 }
 
