@@ -36,6 +36,77 @@ func openPostgres(ctx context.Context, dsn string) (subject, error) {
 	return heed{s}, nil
 }
 
+// The jobs of the hot key are there before those of the others.
+const (
+	hotJobs, coldJobs = 45_000, 5_000
+	running           = 8                     // of one key
+	lasts             = 50 * time.Millisecond // an attempt
+)
+
+// fair measures how long the cold jobs take without the hot ones, and with.
+func (h heed) fair(ctx context.Context) (f Fair, err error) {
+	for _, hot := range []int{0, hotJobs} {
+		if err := h.gated(ctx, hot, func(int) int { return 0 }); err != nil {
+			return f, err
+		}
+		if err := h.gated(ctx, coldJobs, func(n int) int { return 1 + n%(gates-1) }); err != nil {
+			return f, err
+		}
+		took, err := h.cold(ctx)
+		if err != nil {
+			return f, err
+		}
+		f.Alone, f.Behind = f.Behind, took.Seconds()
+	}
+	return f, nil
+}
+
+func (h heed) gated(ctx context.Context, n int, gate func(n int) int) error {
+	for ; n > 0; n -= 500 {
+		batch := make([]queue.Call, min(500, n))
+		for i := range batch {
+			batch[i] = job(gate(n + i))
+		}
+		if _, err := h.Enqueue(ctx, time.Now(), batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cold works until the cold jobs are done. The attempts take their time, as
+// those of an API do: slots are what the keys share.
+func (h heed) cold(ctx context.Context) (time.Duration, error) {
+	var left atomic.Int64
+	left.Store(coldJobs)
+	done, failed := make(chan struct{}), make(chan error, 1)
+	w := queue.Worker{
+		Feed: h, Name: "bench", Slots: gates * running, Share: running,
+		Send: func(_ context.Context, c queue.Call) queue.Outcome {
+			<-time.After(lasts)
+			if c.Gate != "k0" && left.Add(-1) == 0 {
+				close(done)
+			}
+			return queue.Outcome{State: queue.Done, Class: "ok"}
+		},
+		Failed: func(err error) {
+			select {
+			case failed <- err:
+			default:
+			}
+		},
+	}
+	begun := time.Now()
+	w.Start(ctx)
+	defer w.Stop()
+	select {
+	case <-done:
+		return time.Since(begun), nil
+	case err := <-failed:
+		return 0, err
+	}
+}
+
 func job(n int) queue.Call {
 	body := make([]byte, 1024)
 	rand.Read(body)

@@ -74,6 +74,12 @@ type Claims struct {
 	RSS      []float64 // MiB
 }
 
+// Fair is how long the jobs of 15 keys take, by themselves and behind those of
+// a hot one.
+type Fair struct {
+	Alone, Behind float64 // seconds
+}
+
 // producers hand over one job at a time each.
 const producers = 64
 
@@ -89,6 +95,12 @@ func Measure(ctx context.Context, what string, t Task) error {
 		out, err = flow(ctx, s, t.Time)
 	case "claims":
 		out, err = claims(ctx, s, t.Rows)
+	case "fair":
+		h, ok := s.(heed)
+		if !ok {
+			return fmt.Errorf("%s has no keys among which it could be fair", t.Name)
+		}
+		out, err = h.fair(ctx)
 	default:
 		err = fmt.Errorf("there is no task %q", what)
 	}

@@ -91,10 +91,36 @@ func (q *queueRun) run() error {
 	late := lateness.Stop()
 	fmt.Printf("\n### jobs of 1 KB on disk: 64 producers, then workers (medians of interleaved runs of %s each; timers fired up to %.0f ms late)\n\n", q.per, late.P99)
 	t.Write(os.Stdout)
-	if q.backlog == 0 {
-		return nil
+	if q.backlog > 0 {
+		if err := q.backlogs(names); err != nil {
+			return err
+		}
 	}
-	return q.backlogs(names)
+	return q.fairness(names)
+}
+
+// fairness measures whether a hot key is felt by the others.
+func (q *queueRun) fairness(names []string) error {
+	t := stats.Table{Head: []string{"contestant", "runs", "alone s", "behind the hot key s", "ratio", "range"}}
+	for _, name := range names {
+		if !strings.HasPrefix(name, "heed ") {
+			continue // it knows no keys
+		}
+		var alone, behind, ratio []float64
+		for range q.reps {
+			var f queue.Fair
+			if err := q.measure(name, "fair", &f); err != nil {
+				return err
+			}
+			alone, behind, ratio = append(alone, f.Alone), append(behind, f.Behind), append(ratio, f.Behind/f.Alone)
+		}
+		lo, hi := stats.Range(ratio)
+		t.Add(name, len(ratio), fmt.Sprintf("%.2f", stats.Median(alone)), fmt.Sprintf("%.2f", stats.Median(behind)),
+			fmt.Sprintf("%.2f", stats.Median(ratio)), fmt.Sprintf("%.2f-%.2f", lo, hi))
+	}
+	fmt.Print("\n### 5,000 jobs on 15 keys, alone and behind 45,000 on another one (8 of a key at once, attempts of 50 ms)\n\n")
+	t.Write(os.Stdout)
+	return nil
 }
 
 // backlogs measures what a backlog costs.
