@@ -54,6 +54,7 @@ func (c *simServeCmd) Run(sh *shell) error {
 	defer api.Close()
 	return sh.serve(c.Listen, api, func(addr net.Addr) {
 		sh.say("heed: simulating %s at http://%s; what came is told at http://%[2]s/_sim/journal", names(world.Packs), addr)
+		forgetStart()
 	})
 }
 

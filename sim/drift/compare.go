@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/heedproject/heed/sim"
 	"github.com/heedproject/heed/sim/rate"
@@ -296,16 +297,18 @@ func (r *replay) form(s *Shape) url.Values {
 
 // incidental header fields come from what stands between, or tell nothing of
 // the API.
-var incidental = regexp.MustCompile(`(?i)^(Age|Alt-Svc|Cache-Control|Connection|Content-Encoding|Content-Length|Content-Security-Policy.*|` +
-	`Cross-Origin-.*|Access-Control-.*|CF-.*|Date|Expect-CT|Expires|Keep-Alive|Nel|P3p|Permissions-Policy|Pragma|Referrer-Policy|Report-To|` +
-	`Reporting-Endpoints|Server|Server-Timing|Set-Cookie|Strict-Transport-Security|Transfer-Encoding|Vary|Via|X-Cache.*|X-Content-Type-Options|` +
-	`X-Dns-Prefetch-Control|X-Download-Options|X-Frame-Options|X-Permitted-Cross-Domain-Policies|X-Powered-By|X-Runtime|X-Served-By|X-Timer|X-Xss-Protection)$`)
+var incidental = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(Age|Alt-Svc|Cache-Control|Connection|Content-Encoding|Content-Length|Content-Security-Policy.*|` +
+		`Cross-Origin-.*|Access-Control-.*|CF-.*|Date|Expect-CT|Expires|Keep-Alive|Nel|P3p|Permissions-Policy|Pragma|Referrer-Policy|Report-To|` +
+		`Reporting-Endpoints|Server|Server-Timing|Set-Cookie|Strict-Transport-Security|Transfer-Encoding|Vary|Via|X-Cache.*|X-Content-Type-Options|` +
+		`X-Dns-Prefetch-Control|X-Download-Options|X-Frame-Options|X-Permitted-Cross-Domain-Policies|X-Powered-By|X-Runtime|X-Served-By|X-Timer|X-Xss-Protection)$`)
+})
 
 func compareHeader(recorded map[string]string, pack http.Header, note func(Difference)) {
 	for _, name := range slices.Sorted(maps.Keys(recorded)) {
 		values := pack[http.CanonicalHeaderKey(name)]
 		switch {
-		case incidental.MatchString(name):
+		case incidental().MatchString(name):
 		case values == nil:
 			note(Difference{Where: "header " + name, Lacks: true, Recorded: recorded[name], Pack: "none"})
 		case strings.EqualFold(name, "Content-Type"):
@@ -317,7 +320,7 @@ func compareHeader(recorded map[string]string, pack http.Header, note func(Diffe
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(pack)) {
-		if _, ok := recorded[name]; !ok && !incidental.MatchString(name) && len(pack[name]) > 0 {
+		if _, ok := recorded[name]; !ok && !incidental().MatchString(name) && len(pack[name]) > 0 {
 			note(Difference{Where: "header " + name, Recorded: "none", Pack: formatOf(pack[name][0])})
 		}
 	}

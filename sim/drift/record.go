@@ -159,7 +159,7 @@ func (r *Recorder) remember(v any, at string, depth int) {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, one := range v {
-			if name.MatchString(key) {
+			if isName(key) {
 				r.remember(one, at+"/"+escape.Replace(key), depth+1)
 			}
 		}

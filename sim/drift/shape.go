@@ -10,7 +10,6 @@ import (
 	"mime"
 	"net/mail"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -111,26 +110,53 @@ func shapeOf(v any, depth int) *Shape {
 	return &Shape{Kind: "null"}
 }
 
-// name is how a schema names its fields. All other keys are data, such as ids.
-var name = regexp.MustCompile(`^[@#$_A-Za-z][A-Za-z_$.:\-]{0,48}[0-9]{0,6}(\[[A-Za-z_]*\])*$`)
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// isName tells whether a schema would name a field so: letters and a few signs,
+// digits at the end only, brackets as in forms. All other keys are data, such
+// as ids.
+func isName(key string) bool {
+	for strings.HasSuffix(key, "]") {
+		i := strings.LastIndexByte(key, '[')
+		if i < 0 || strings.Trim(key[i+1:len(key)-1], letters+"_") != "" {
+			return false
+		}
+		key = key[:i]
+	}
+	stem := strings.TrimRight(key, "0123456789")
+	return stem != "" && len(stem) <= 49 && len(key)-len(stem) <= 6 &&
+		strings.ContainsRune(letters+"@#$_", rune(stem[0])) && strings.Trim(stem[1:], letters+"_$.:-") == ""
+}
 
 // add puts a field in. Keys that are data stand together under *.
 func (s *Shape) add(key string, of *Shape) {
-	if !name.MatchString(key) {
+	if !isName(key) {
 		s.Fields["*"] = merge(s.Fields["*"], of)
 		return
 	}
 	s.Fields[key] = of
 }
 
-var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
+// isUUID tells whether text is one, in the form with hyphens.
+func isUUID(text string) bool {
+	if len(text) != 36 {
+		return false
+	}
+	for i := range len(text) {
+		hyphen := i == 8 || i == 13 || i == 18 || i == 23
+		if hyphen != (text[i] == '-') || !hyphen && !strings.ContainsRune("0123456789abcdefABCDEF", rune(text[i])) {
+			return false
+		}
+	}
+	return true
+}
 
 // formatOf tells what a text looks like.
 func formatOf(text string) string {
 	switch {
 	case text != "" && strings.Trim(text, "0123456789") == "":
 		return "digits"
-	case uuid.MatchString(text):
+	case isUUID(text):
 		return "uuid"
 	}
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05.999999999-0700", time.RFC1123} {
