@@ -28,6 +28,9 @@ const callsPath = "/_heed/calls"
 // whether it has answered.
 func (x *exchange) later(u *url.URL) bool {
 	h, asked := x.handover()
+	if asked && !h.kept && x.asked.preferred {
+		x.asked.Budget = 0 // the wait of a caller, not the life of the call
+	}
 	if hold, held := x.g.Held(x.route.Name); held {
 		x.heldBack(u, hold, h, asked)
 		return true
@@ -46,9 +49,6 @@ func (x *exchange) later(u *url.URL) bool {
 	if x.table.Later == nil {
 		x.refuse(refuse(noQueue, ""))
 		return true
-	}
-	if !h.kept && x.asked.preferred {
-		x.asked.Budget = 0 // the wait of a caller, not the life of the call
 	}
 	body, no := x.wholeBody()
 	if no == nil {
@@ -125,17 +125,8 @@ func (x *exchange) queue(u *url.URL, body []byte, h handover) *refusal {
 
 // take stores one call. It is on disk when there is no refusal.
 func (l *Later) take(ctx context.Context, c queue.Call) (queue.Receipt, *refusal) {
-	now := time.Now()
-	calls := []queue.Call{c}
-	if c.Callback != "" {
-		if calls[0].ID == "" {
-			calls[0].ID = queue.NewID(now)
-		}
-		if w, err := l.watchman(&calls[0]); err == nil {
-			calls = append(calls, w)
-		}
-	}
-	receipts, err := l.Store.Enqueue(context.WithoutCancel(ctx), now, calls)
+	ctx = context.WithoutCancel(ctx)
+	receipts, err := l.Store.Enqueue(ctx, time.Now(), []queue.Call{c})
 	if err != nil {
 		return queue.Receipt{}, storeRefusal(err)
 	}
@@ -145,6 +136,7 @@ func (l *Later) take(ctx context.Context, c queue.Call) (queue.Receipt, *refusal
 		full.retryAt = time.Now().Add(10 * time.Second)
 		return r, &full
 	case queue.New:
+		l.watch(ctx, &c, r.ID)
 		l.Wake()
 	}
 	return receipts[0], nil
@@ -176,7 +168,7 @@ func (x *exchange) queued(u *url.URL, body []byte) (queue.Call, *refusal) {
 		Request:   queue.Request{Path: rest, Body: body, Callback: callback},
 		KeyWindow: x.table.Later.Window,
 	}
-	if tp := r.Header["Traceparent"]; len(tp) == 1 && len(tp[0]) == 55 {
+	if tp := r.Header["Traceparent"]; len(tp) == 1 && traceParent(tp[0]) {
 		c.TraceParent = tp[0]
 	}
 	if c.Key, no = x.key(u, body); no != nil {
@@ -292,9 +284,8 @@ func (x *exchange) received(got queue.Receipt, c *queue.Call, h handover) *refus
 		}
 	}
 	if h.wait > 0 && !f.State.Ended() {
-		var err error
-		if f, err = x.await(got.ID, h); err != nil {
-			return storeRefusal(err)
+		if now, err := x.await(got.ID, h); err == nil { // else it is on disk all the same
+			f = now
 		}
 		if gone(x.r.Context()) {
 			panic(http.ErrAbortHandler) // the call goes on

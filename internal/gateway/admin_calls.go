@@ -408,9 +408,16 @@ func set[T any](to *T, v *T) {
 // fits tells whether an edited call could be sent.
 func (d *desk) fits(f *queue.Facts, r *queue.Request) error {
 	for k, lines := range r.Header {
-		if !validField(k, lines) {
+		name := http.CanonicalHeaderKey(k)
+		if !validField(k, lines) || hopByHop(name) || name == "Authorization" || name == "Cookie" || name == "Content-Length" || name == "Host" {
 			return wrong("the header %.40q cannot be sent", k)
 		}
+	}
+	if _, ok := readKey([]string{r.Key}, 255); r.Key != "" && !ok {
+		return wrong("idempotency_key is 1 to 255 visible ASCII characters")
+	}
+	if !strings.HasPrefix(r.Path, "/") || strings.HasPrefix(r.Path, "//") {
+		return wrong("path begins with one slash, below the endpoint's URL")
 	}
 	if r.Callback != "" {
 		if _, err := d.Callbacks.allowed(r.Callback); err != nil {

@@ -108,8 +108,25 @@ func (l *Later) callBack(ctx context.Context, c *queue.Call) error {
 	if err != nil {
 		return fmt.Errorf("callback of call %s: %w", c.ID, err)
 	}
+	_ = l.Store.Cancel(context.WithoutCancel(ctx), time.Now(), c.ID+late) // if it stays, it finds nothing to tell
 	l.Wake()
 	return nil
+}
+
+// late ends the id of a watchman.
+const late = "-late"
+
+// watch queues the watchman of a call that was accepted. Without one only the
+// end of a call that nobody sends stays untold.
+func (l *Later) watch(ctx context.Context, c *queue.Call, id string) {
+	if c.Callback == "" {
+		return
+	}
+	call := *c
+	call.ID = id
+	if w, err := l.watchman(&call); err == nil {
+		_, _ = l.Store.Enqueue(ctx, time.Now(), []queue.Call{w})
+	}
 }
 
 // callbackOf makes the callback of a call.
@@ -131,7 +148,7 @@ func (l *Later) callbackOf(c *queue.Call, suffix string) (queue.Call, error) {
 // watchman makes the callback that is sent when a call has expired in the
 // queue, or was cancelled: nobody sends it then, so that nobody would tell.
 func (l *Later) watchman(c *queue.Call) (queue.Call, error) {
-	w, err := l.callbackOf(c, "-late")
+	w, err := l.callbackOf(c, late)
 	if err != nil {
 		return w, err
 	}

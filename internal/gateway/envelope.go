@@ -98,6 +98,12 @@ func requestOf(e *queue.Envelope, from *http.Request) (*http.Request, error) {
 	if e.ID != "" && !plainID(e.ID) {
 		return nil, fmt.Errorf("id has up to %d letters, digits, - and _", maxID)
 	}
+	if !sendable(e.Method) {
+		return nil, errors.New("method is not one that can be sent")
+	}
+	if e.TraceParent != "" && !traceParent(e.TraceParent) {
+		return nil, errors.New("traceparent is not one (W3C Trace Context)")
+	}
 	u, err := url.Parse("/" + e.Endpoint + e.Path)
 	if err != nil || u.Host != "" || u.Fragment != "" || strings.Contains(e.Endpoint, "/") {
 		return nil, errors.New("endpoint is a name of heed.yaml, and path a path with a query if need be")
@@ -126,6 +132,24 @@ func requestOf(e *queue.Envelope, from *http.Request) (*http.Request, error) {
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(e.Body)), int64(len(e.Body))
 	return r, nil
+}
+
+// sendable tells whether a method can be sent through a gateway.
+func sendable(method string) bool {
+	return len(method) <= 32 && validField(method, nil) && method != http.MethodConnect && method != http.MethodTrace
+}
+
+// traceParent tells whether v is a traceparent: 55 characters of hex and
+// dashes, whatever the version (W3C Trace Context §3.2).
+func traceParent(v string) bool {
+	for i, c := range []byte(v) {
+		dash := i == 2 || i == 35 || i == 52
+		hex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
+		if dash != (c == '-') || !dash && !hex {
+			return false
+		}
+	}
+	return len(v) == 55
 }
 
 func plainID(id string) bool {
