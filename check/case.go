@@ -33,6 +33,9 @@ type Case struct {
 	// Patient cases are judged too when the client was still at it at the limit,
 	// or has broken.
 	Patient bool
+	// With is the id of a case whose evidence this one judges, too: it has no
+	// world of its own then.
+	With string
 	// Judge looks at the evidence. It is called after the client has ended.
 	Judge func(*Evidence) Verdict
 }

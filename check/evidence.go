@@ -29,6 +29,10 @@ type Attempt struct {
 	sim.Entry
 	// Gap is from the last byte of the answer before to this request. 0 for the first.
 	Gap time.Duration
+	// Since is from the arrival of the request before, which is never later than
+	// its answer: on a machine so busy that the end of an answer is noted late, a
+	// pause that is too short by this measure is surely too short.
+	Since time.Duration
 }
 
 // End is when its answer was complete.
@@ -44,7 +48,7 @@ func (e *Evidence) Of(id string) []Attempt {
 		}
 		a := Attempt{Entry: one}
 		if n := len(all); n > 0 {
-			a.Gap = a.Time.Sub(all[n-1].End())
+			a.Gap, a.Since = a.Time.Sub(all[n-1].End()), a.Time.Sub(all[n-1].Time)
 		}
 		all = append(all, a)
 	}

@@ -70,8 +70,8 @@ func polite(e *Evidence) Verdict {
 		return failed("%s, then it stopped looking: %s", count(len(tries), "look"), said(o))
 	}
 	for i, a := range tries[1:] {
-		if i < 3 && a.Gap < time.Second-slack {
-			return failed("look %d came after %s, where 1 s was told", i+2, brief(a.Gap))
+		if i < 3 && a.Since < time.Second-slack {
+			return failed("look %d came after %s, where 1 s was told", i+2, brief(a.Since))
 		}
 	}
 	switch {

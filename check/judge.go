@@ -122,11 +122,11 @@ func waits(gaps ...time.Duration) judge {
 			if i+1 >= len(tries) {
 				break
 			}
-			if got := tries[i+1].Gap; got < want-slack {
+			if got := tries[i+1].Since; got < want-slack {
 				return failed("request %d came %s after the answer that asked for %s", i+2, brief(got), brief(want))
 			}
 		}
-		return passed("it waited %s where %s were asked for", brief(tries[1].Gap), brief(gaps[0]))
+		return passed("it waited %s where %s were asked for", brief(tries[1].Since), brief(gaps[0]))
 	}
 }
 

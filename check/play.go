@@ -36,9 +36,6 @@ type play struct {
 // play asks the client for everything that the case has for it, and gathers
 // the evidence.
 func (r *run) play(ctx context.Context, c *Case) (*Evidence, error) {
-	limit := cmp.Or(r.Limit, c.limit())
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLimit)
-	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	place, err := r.stage.begin(c, Place{Seed: r.Seed, Claims: r.hello.Claims}, end)
@@ -46,8 +43,11 @@ func (r *run) play(ctx context.Context, c *Case) (*Evidence, error) {
 		return nil, err
 	}
 	p := &play{run: r, of: c, place: place, ctx: ctx, outcomes: map[string]Outcome{}}
-	err = p.open()
-	if err == nil {
+	if err = p.open(); err == nil {
+		// The time runs from here: how fast programs start is not judged.
+		var cancel context.CancelFunc
+		p.ctx, cancel = context.WithTimeoutCause(ctx, cmp.Or(r.Limit, c.limit()), errLimit)
+		defer cancel()
 		p.waves()
 		p.rest(c.Linger)
 	}
@@ -83,7 +83,7 @@ func (p *play) openOne(i int) (Session, error) {
 	p.run.opening <- struct{}{}
 	defer func() { <-p.run.opening }()
 	s := Setting{Case: p.place.Case, BaseURL: p.place.Base, APIKey: p.keys[i], Seed: p.run.Seed + uint64(i), id: rand.Text()}
-	if _, ok := value(p.run.hello.Claims, Tokens); ok {
+	if p.of.needs(Tokens) {
 		s.TokenURL = p.place.Base + "/oauth/token"
 	}
 	for _, o := range p.of.Ask {
@@ -171,11 +171,11 @@ func (p *play) why() string {
 
 func (p *play) task(o *Operation) Task {
 	t := Task{ID: o.ID, Kind: cmp.Or(o.Kind, Call), Method: cmp.Or(o.Method, "GET"), URL: p.place.Base + o.Path,
-		Header: map[string]string{}, Body: o.Body, Keyed: o.Keyed, Tenant: o.Tenant, DeadlineMS: o.Deadline.Milliseconds()}
+		Header: map[string]string{"Accept": "application/json"}, Body: o.Body, Keyed: o.Keyed, Tenant: o.Tenant, DeadlineMS: o.Deadline.Milliseconds()}
 	for name, v := range o.Header {
 		t.Header[name] = v
 	}
-	if _, own := value(p.run.hello.Claims, Tokens); !own || !p.of.needs(Tokens) {
+	if !p.of.needs(Tokens) {
 		t.Header["Authorization"] = "Bearer " + p.keys[o.Worker]
 	}
 	if o.Body != "" {

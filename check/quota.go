@@ -104,7 +104,7 @@ func holdsNext(e *Evidence) Verdict {
 	if len(first) == 0 || len(second) == 0 {
 		return unclear("%s and %s came", count(len(first), "request"), count(len(second), "request"))
 	}
-	gap := second[0].Time.Sub(first[0].End())
+	gap := second[0].Time.Sub(first[0].Time)
 	if kept := e.Outcomes["first"].Ended.Sub(e.Outcomes["second"].Began); kept > 0 {
 		return unclear("the operations were not asked for one after the other")
 	}

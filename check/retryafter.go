@@ -71,8 +71,8 @@ func staysAway(wait time.Duration) judge {
 		switch {
 		case len(tries) == 0:
 			return failed("no request came, and %s", said(o))
-		case len(tries) > 1 && (wait == 0 || tries[1].Gap < wait-slack):
-			return failed("it came back after %s; %s in all", brief(tries[1].Gap), count(len(tries), "request"))
+		case len(tries) > 1 && (wait == 0 || tries[1].Since < wait-slack):
+			return failed("it came back after %s; %s in all", brief(tries[1].Since), count(len(tries), "request"))
 		}
 		return passed("%s, and none too early; %s", count(len(tries), "request"), said(o))
 	}
@@ -104,7 +104,7 @@ func pauses(least time.Duration) judge {
 		tries, o := e.First()
 		var sum time.Duration
 		for _, a := range tries {
-			sum += a.Gap
+			sum += a.Since
 		}
 		switch {
 		case len(tries) < 2:
@@ -125,10 +125,10 @@ func shared(e *Evidence) Verdict {
 	if second[0].Time.Before(first[0].End()) {
 		return unclear("the second operation came before the first was answered")
 	}
-	if got := second[0].Time.Sub(first[0].End()); got < 2*time.Second-slack {
+	if got := second[0].Time.Sub(first[0].Time); got < 2*time.Second-slack {
 		return failed("the second operation came %s after the answer that asked for 2 s", brief(got))
 	}
-	return passed("the second operation came %s after the answer that asked for 2 s", brief(second[0].Time.Sub(first[0].End())))
+	return passed("the second operation came %s after the answer that asked for 2 s", brief(second[0].Time.Sub(first[0].Time)))
 }
 
 // unusable are hints that name no wait: the client goes on as without one.

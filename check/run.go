@@ -111,10 +111,23 @@ func (o *Options) pick() ([]Case, error) {
 			picked = append(picked, c)
 		}
 	}
+	picked = withTheirs(picked, cases)
 	if len(picked) == 0 {
 		return nil, errors.New("check: no case is left; leave out --quick, or name others")
 	}
 	return picked, nil
+}
+
+// withTheirs adds the cases whose evidence others judge.
+func withTheirs(picked, all []Case) []Case {
+	has := func(id string) bool { return slices.ContainsFunc(picked, func(c Case) bool { return c.ID == id }) }
+	for _, c := range picked {
+		i := slices.IndexFunc(all, func(d Case) bool { return d.ID == c.With })
+		if i >= 0 && !has(c.With) {
+			picked = append(picked, all[i])
+		}
+	}
+	return picked
 }
 
 func (c Case) matches(pattern string) bool {
@@ -143,15 +156,35 @@ func (r *run) all(ctx context.Context, cases []Case) []Result {
 	slots := make(chan struct{}, width)
 	var wg sync.WaitGroup
 	for _, i := range longestFirst(cases) {
+		if cases[i].With != "" {
+			continue // its evidence comes with that of another one
+		}
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			results[i] = r.one(ctx, &cases[i])
-			r.tell(len(cases), results[i])
+			r.try(ctx, cases, i, results)
 		})
 	}
 	wg.Wait()
 	return results
+}
+
+// try plays one case and judges all that go with it.
+func (r *run) try(ctx context.Context, cases []Case, i int, results []Result) {
+	c := &cases[i]
+	began := time.Now()
+	var e *Evidence
+	var err error
+	if _, lacks := c.lacks(r.hello.Claims); !lacks {
+		e, err = r.play(ctx, c)
+	}
+	for j := range cases {
+		if j == i || cases[j].With == c.ID {
+			results[j] = r.judge(ctx, &cases[j], e, err)
+			results[j].Took = time.Since(began)
+			r.tell(len(cases), results[j])
+		}
+	}
 }
 
 // longestFirst is the order in which cases begin, so that the whole takes as
@@ -179,18 +212,15 @@ func (r *run) tell(all int, one Result) {
 	r.Progress(r.done, all, one)
 }
 
-// one tries one case.
-func (r *run) one(ctx context.Context, c *Case) Result {
+// judge says what the evidence means for a case.
+func (r *run) judge(ctx context.Context, c *Case, e *Evidence, err error) Result {
 	res := Result{ID: c.ID, Group: c.Group(), Title: c.Title, Rule: c.Rule, Weight: max(c.Weight, 1),
 		Known: slices.Contains(r.Known, c.ID)}
-	if claim, ok := c.lacks(r.hello.Claims); ok {
+	claim, lacks := c.lacks(r.hello.Claims)
+	switch {
+	case lacks:
 		res.Mark, res.Cause = NA, fmt.Sprintf("the client does not claim %q", claim)
 		return res
-	}
-	began := time.Now()
-	e, err := r.play(ctx, c)
-	res.Took = time.Since(began)
-	switch {
 	case ctx.Err() != nil:
 		res.Mark, res.Cause = Unknown, "the check was interrupted"
 		return res
@@ -202,6 +232,9 @@ func (r *run) one(ctx context.Context, c *Case) Result {
 	if !broken || c.Patient {
 		v = c.Judge(e)
 	}
-	res.Mark, res.Cause, res.Timeline = v.Mark, v.Cause, e.timeline()
+	res.Mark, res.Cause = v.Mark, v.Cause
+	if c.With == "" {
+		res.Timeline = e.timeline()
+	}
 	return res
 }

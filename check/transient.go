@@ -53,7 +53,7 @@ func unkeyed(name, steps, said string, refused bool) Case {
 		Rule: Rule{"a write without a key is not repeated when it may have been done",
 			"RFC 9110 §9.2.2; G15, P1"},
 		World: world("POST /v1/orders/*: " + steps), Ask: []Operation{order("order", false)},
-		Needs: []Claim{Writes}, Judge: every(sends(1), reportsFailure)}
+		Needs: []Claim{Writes}, Judge: notRepeated}
 	if refused {
 		c.Rule = Rule{"a write that the server did not take may be repeated, and takes effect once",
 			"RFC 9110 §15.5.9, RFC 8470 §5.2"}
@@ -86,4 +86,13 @@ func preconditioned(steps string) func(Place) sim.World {
 		}
 		return w
 	}
+}
+
+// notRepeated wants one request and a failure that is reported; a client that
+// gives every write a key of its own may repeat it.
+func notRepeated(e *Evidence) Verdict {
+	if tries, _ := e.First(); len(tries) > 1 && tries[0].Key != "" {
+		return every(effects("order"), sameKey)(e)
+	}
+	return every(sends(1), reportsFailure)(e)
 }
