@@ -231,19 +231,21 @@ func (k *Key) derive(nonce []byte) cipher.AEAD {
 type Print struct {
 	By   string // id of the key that made it
 	Key  []byte // of endpoint and idempotency key
-	Body []byte // of method, path and body
+	Body []byte // of tenant, method, path and body
 }
 
 // Prints returns the digests of a call under every key of the ring, the active
 // one first: a key that was taken under an older one is still taken. None if
-// the call has no idempotency key.
+// the call has no idempotency key. Tenants share the keys of an endpoint, as
+// they share its credential, but none is told that the call of another one was
+// its own.
 func (k *Keys) Prints(c *Call) []Print {
 	if c.Key == "" {
 		return nil
 	}
 	out := make([]Print, len(k.ring))
 	for i, key := range k.ring {
-		out[i] = Print{By: key.id, Key: key.digest("key", c.Endpoint, c.Key), Body: key.digest("body", c.Method, c.Path, string(c.Body))}
+		out[i] = Print{By: key.id, Key: key.digest("key", c.Endpoint, c.Key), Body: key.digest("body", c.Tenant, c.Method, c.Path, string(c.Body))}
 	}
 	return out
 }

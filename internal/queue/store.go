@@ -232,6 +232,8 @@ type Operator interface {
 	// DefaultKeyWindow; ErrState: it is another call's.
 	Edit(ctx context.Context, now time.Time, id string, r Request) error
 	// Replay queues a call again that is broken or cancelled, with a new ladder.
+	// A key that it has no longer is taken again for DefaultKeyWindow; ErrState:
+	// it is another call's by now.
 	Replay(ctx context.Context, now time.Time, again Replay) error
 	// Cancel ends a queued call and frees its idempotency key. ErrState: it
 	// runs or has ended.

@@ -153,15 +153,16 @@ func (d *desk) run(ctx context.Context) {
 	d.drain()
 }
 
-// step does what is due. Nothing is claimed while the store takes no results:
-// a claim would take back leases whose results wait here.
+// step does what is due. Nothing is claimed while the store takes no results,
+// or has not renewed what is due: a claim would take back leases of calls that
+// are under way here, or whose results wait here, and have them sent twice.
 func (d *desk) step() {
 	now := time.Now()
 	if now.Before(d.retryAt) {
 		return
 	}
-	if !now.Before(d.renewAt) {
-		d.renew(now)
+	if !now.Before(d.renewAt) && !d.renew(now) {
+		return
 	}
 	if len(d.pending) > 0 && d.settling == nil {
 		d.settle(now)
@@ -279,6 +280,7 @@ func (d *desk) claimed(now time.Time, batch Batch, err error) {
 }
 
 func (d *desk) send(c Claim) {
+	d.lose(c.ID) // it was taken back while this machine slept
 	ctx, cut := context.WithCancelCause(d.under)
 	d.flights[c.ID] = flight{c, cut}
 	if b, ok := d.Feed.(Beginner); ok && d.Begins && !c.Repeatable {
@@ -292,10 +294,12 @@ func (d *desk) send(c Claim) {
 	})
 }
 
-func (d *desk) renew(now time.Time) {
+// renew makes the leases of what is under way last, and tells whether that
+// succeeded. If not, it is the first thing to be tried again.
+func (d *desk) renew(now time.Time) bool {
 	d.renewAt = now.Add(d.Lease / 6)
 	if len(d.flights) == 0 {
-		return
+		return true
 	}
 	claims := make([]Claim, 0, len(d.flights))
 	for _, f := range d.flights {
@@ -303,10 +307,20 @@ func (d *desk) renew(now time.Time) {
 	}
 	lost, err := d.Feed.Renew(context.WithoutCancel(d.under), now.Add(d.Lease), claims)
 	if err != nil {
+		d.renewAt = now
 		d.fail(now, err)
+		return false
 	}
 	for _, id := range lost {
-		d.flights[id].cut(ErrLeaseLost)
+		d.lose(id)
+	}
+	return true
+}
+
+// lose ends the sending of a call that is no longer this worker's.
+func (d *desk) lose(id string) {
+	if f, ok := d.flights[id]; ok {
+		f.cut(ErrLeaseLost)
 		delete(d.flights, id)
 	}
 }

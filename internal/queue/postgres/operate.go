@@ -88,6 +88,26 @@ func (s *Store) rekey(t *tx, now time.Time, r *row, original []byte, said queue.
 	if said.Key == "" || err == nil && was.Key == said.Key {
 		return nil
 	}
+	return s.hold("edit", t, now, r, said)
+}
+
+// again takes the key of a call that is sent anew, where it is free: it was
+// cancelled, or the window has ended. Whoever has taken it since has the same
+// call made, which must not happen twice.
+func (s *Store) again(t *tx, now time.Time, r *row) error {
+	sealed, err := t.request(r)
+	if err != nil || sealed == nil {
+		return err
+	}
+	said, err := s.keys.OpenRequest(&r.Facts, sealed)
+	if err != nil || said.Key == "" {
+		return nil // what cannot be read is not sent either
+	}
+	return s.hold("replay", t, now, r, said)
+}
+
+// hold makes sure that a call has its key.
+func (s *Store) hold(word string, t *tx, now time.Time, r *row, said queue.Request) error {
 	c := &queue.Call{Facts: r.Facts, Request: said}
 	p := &parcel{Call: c, id: r.ID, prints: s.keys.Prints(c), now: now}
 	k := &known{keys: map[string]*holder{}, states: map[string]queue.State{}, overdue: map[string]int64{}}
@@ -101,7 +121,7 @@ func (s *Store) rekey(t *tx, now time.Time, r *row, original []byte, said queue.
 	}
 	held, taken := k.taken(p)
 	if taken && held.ID != r.ID {
-		return fmt.Errorf("edit call %s: its idempotency key is that of call %s: give it another: %w", r.ID, held.ID, queue.ErrState)
+		return fmt.Errorf("%s call %s: its idempotency key is that of call %s: give it another (heed calls edit): %w", word, r.ID, held.ID, queue.ErrState)
 	}
 	if !taken {
 		t.storeKeys([]*parcel{p}, k)
@@ -114,6 +134,9 @@ func (s *Store) Replay(ctx context.Context, now time.Time, again queue.Replay) e
 	return s.operate(ctx, "replay", again.ID, func(t *tx, r *row) error {
 		if !r.State.Broken() && r.State != queue.Cancelled {
 			return unfit("replay", r)
+		}
+		if err := s.again(t, now, r); err != nil {
+			return err
 		}
 		c := r.change()
 		r.Restart(now, again)

@@ -67,12 +67,7 @@ func instant(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-func nanos(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
+func nanos(t time.Time) int64 { return queue.Nanos(t) }
 
 // fits tells whether the words can be stored: Postgres takes no zero bytes and
 // no broken UTF-8.

@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"slices"
@@ -224,7 +225,17 @@ func (m *model) cancel(t *rapid.T) {
 
 func (m *model) replay(t *rapid.T) {
 	k := m.pick(t, queue.Dead, queue.Quarantined, queue.Unknown, queue.Cancelled)
-	m.ok(m.r.s.Replay(t.Context(), m.now, queue.Replay{ID: k.id}))
+	err := m.r.s.Replay(t.Context(), m.now, queue.Replay{ID: k.id})
+	if id := m.keys[k.key]; k.key != "" && id != "" && id != k.id {
+		if !errors.Is(err, queue.ErrState) {
+			t.Fatalf("replay %s, whose key %s has: got %v, want %v", k.id, id, err, queue.ErrState)
+		}
+		return
+	}
+	m.ok(err)
+	if k.key != "" {
+		m.keys[k.key] = k.id
+	}
 	k.state, k.due, k.expires = queue.Queued, m.now, time.Time{}
 }
 

@@ -52,10 +52,30 @@ func (b *book) rekey(now time.Time, r *row, original []byte, said queue.Request)
 	if said.Key == "" || err == nil && was.Key == said.Key {
 		return nil
 	}
+	return b.hold("edit", now, r, said)
+}
+
+// again takes the key of a call that is sent anew, where it is free: it was
+// cancelled, or the window has ended. Whoever has taken it since has the same
+// call made, which must not happen twice.
+func (b *book) again(now time.Time, r *row) error {
+	var sealed []byte
+	if !b.row(b.q.request, []any{&sealed}, r.seq) {
+		return nil
+	}
+	said, err := b.s.keys.OpenRequest(&r.Facts, sealed)
+	if err != nil || said.Key == "" {
+		return nil // what cannot be read is not sent either
+	}
+	return b.hold("replay", now, r, said)
+}
+
+// hold makes sure that a call has its key.
+func (b *book) hold(word string, now time.Time, r *row, said queue.Request) error {
 	c := &queue.Call{Facts: r.Facts, Request: said}
 	p := &parcel{Call: c, id: r.ID, prints: prints(b.s.keys, c), until: nanos(now.Add(queue.DefaultKeyWindow))}
 	if held, taken := b.take(now, p); taken && held.ID != r.ID {
-		return fmt.Errorf("edit call %s: its idempotency key is that of call %s: give it another: %w", r.ID, held.ID, queue.ErrState)
+		return fmt.Errorf("%s call %s: its idempotency key is that of call %s: give it another (heed calls edit): %w", word, r.ID, held.ID, queue.ErrState)
 	}
 	return nil
 }
@@ -69,6 +89,9 @@ func (s *Store) Replay(ctx context.Context, now time.Time, again queue.Replay) e
 		}
 		if !r.State.Broken() && r.State != queue.Cancelled {
 			return fmt.Errorf("replay call %s: it is %s: %w", again.ID, r.State, queue.ErrState)
+		}
+		if err := b.again(now, r); err != nil {
+			return err
 		}
 		was, reason := r.State, r.Reason
 		r.Restart(now, again)

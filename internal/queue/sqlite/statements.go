@@ -106,12 +106,7 @@ func instant(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-func nanos(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
+func nanos(t time.Time) int64 { return queue.Nanos(t) }
 
 // statements are those of the writer.
 type statements struct {
