@@ -167,9 +167,6 @@ const (
 	OtherFailure
 )
 
-// Arrived tells whether the request may have reached the server.
-func (f Failure) Arrived() bool { return f == NoFailure || f > Unwritten }
-
 var failures = [...]string{"none", "dns_not_found", "dns_temporary", "refused", "connect_timeout",
 	"tls_failed", "unwritten", "reset_before_header", "header_timeout", "protocol_error", "body_cut",
 	"body_timeout", "bad_request", "blocked", "canceled", "other"}

@@ -9,26 +9,26 @@ import (
 	"github.com/heedproject/heed/provider/sheet"
 )
 
-// BucketKind is how a bucket counts.
-type BucketKind string
+// bucketKind is how a bucket counts.
+type bucketKind string
 
 // The kinds.
 const (
-	TokenBucket   BucketKind = "token"          // refills steadily up to its capacity
-	LeakyBucket   BucketKind = "leaky"          // drains steadily
-	FixedWindow   BucketKind = "fixed_window"   // empties at the turn of a window
-	SlidingWindow BucketKind = "sliding"        // counts the last window
-	Concurrency   BucketKind = "concurrency"    // counts what is in flight
-	Spacing       BucketKind = "spacing"        // one, and then a pause of the window
-	CalendarQuota BucketKind = "calendar_quota" // comes back at a turn of the calendar
+	tokenBucket   bucketKind = "token"          // refills steadily up to its capacity
+	leakyBucket   bucketKind = "leaky"          // drains steadily
+	fixedWindow   bucketKind = "fixed_window"   // empties at the turn of a window
+	slidingWindow bucketKind = "sliding"        // counts the last window
+	concurrency   bucketKind = "concurrency"    // counts what is in flight
+	spacing       bucketKind = "spacing"        // one, and then a pause of the window
+	calendarQuota bucketKind = "calendar_quota" // comes back at a turn of the calendar
 )
 
-// Bucket is one limit of a provider: what it counts, for whom, how much of it
+// bucket is one limit of a provider: what it counts, for whom, how much of it
 // there is and how it comes back. One that heed paces by becomes part of the
 // policy's limits; the others are told to people.
-type Bucket struct {
+type bucket struct {
 	ID       string
-	Kind     BucketKind
+	Kind     bucketKind
 	Capacity int64
 	Rate     float64 // how fast it comes back, per second
 	Window   time.Duration
@@ -38,9 +38,9 @@ type Bucket struct {
 	Key     []string
 	Methods []string
 	Paths   []string
-	Cost    Cost
-	Penalty Penalty
-	Plans   map[string]Plan
+	Cost    cost
+	Penalty penalty
+	Plans   map[string]plan
 	// Shares are the ids of buckets that the same request takes from.
 	Shares []string
 	// Discover is the request that tells the caller's own limits.
@@ -50,42 +50,42 @@ type Bucket struct {
 	Fact
 }
 
-// Cost is what a request takes.
-type Cost struct {
+// cost is what a request takes.
+type cost struct {
 	Unit    string // default requests
 	Default int64
-	By      []CostOf
+	By      []costOf
 	// Told is where the answer says what the request took.
 	Told string
 }
 
-// CostOf is the cost of some requests.
-type CostOf struct {
+// costOf is the cost of some requests.
+type costOf struct {
 	Methods, Paths []string
 	Cost           int64
 	About          string
 }
 
-// Penalty is what happens to those who go on.
-type Penalty struct {
+// penalty is what happens to those who go on.
+type penalty struct {
 	Wait    time.Duration
 	Extends bool // a request during the wait starts it anew
 	Counts  bool // what is throttled counts too
 	About   string
 }
 
-// Plan is the same bucket for those who pay for another one.
-type Plan struct {
+// plan is the same bucket for those who pay for another one.
+type plan struct {
 	Capacity int64
 	Rate     float64
 	Window   time.Duration
 }
 
-func (b *Bucket) table() sheet.Block {
+func (b *bucket) table() sheet.Block {
 	return sheet.Block{Fields: append([]sheet.Field{
 		{Name: "id", Doc: "A name for it.", Required: true, Value: ident(&b.ID)},
-		{Name: "kind", Doc: "How it counts.", Required: true, Value: sheet.OneOf(&b.Kind, TokenBucket, LeakyBucket, FixedWindow,
-			SlidingWindow, Concurrency, Spacing, CalendarQuota)},
+		{Name: "kind", Doc: "How it counts.", Required: true, Value: sheet.OneOf(&b.Kind, tokenBucket, leakyBucket, fixedWindow,
+			slidingWindow, concurrency, spacing, calendarQuota)},
 		{Name: "capacity", Doc: "How much there is.", Value: some(&b.Capacity)},
 		{Name: "refill", Doc: "How fast a token or leaky bucket comes back, such as 2/s.", Value: sheet.Rate(&b.Rate)},
 		{Name: "window", Doc: "The length of a window, or of the pause of spacing.", Value: span(&b.Window)},
@@ -97,7 +97,7 @@ func (b *Bucket) table() sheet.Block {
 		{Name: "cost", Doc: "What a request takes. Nothing: one.", Value: b.Cost.table()},
 		{Name: "penalty", Doc: "What happens to those who go on.", Value: b.Penalty.table()},
 		{Name: "plans", Doc: "The same for those who pay for another plan.",
-			Value: sheet.Map[Plan]{P: &b.Plans, One: func(p *Plan) sheet.Value { return p.table() }}},
+			Value: sheet.Map[plan]{P: &b.Plans, One: func(p *plan) sheet.Value { return p.table() }}},
 		{Name: "shares", Doc: "Buckets that the same request takes from.", Value: sheet.Texts(&b.Shares)},
 		{Name: "discover", Doc: "The request that tells one's own limits.", Value: sheet.Text(&b.Discover)},
 		{Name: "about", Doc: "What else is known.", Value: sheet.Text(&b.About)},
@@ -107,10 +107,10 @@ func (b *Bucket) table() sheet.Block {
 }
 
 // check reports what the kind of the bucket needs.
-func (b *Bucket) check(m sheet.Read) {
-	needs := map[BucketKind][]string{
-		TokenBucket: {"capacity", "refill"}, LeakyBucket: {"capacity", "refill"}, FixedWindow: {"capacity", "window"},
-		SlidingWindow: {"capacity", "window"}, Concurrency: {"capacity"}, Spacing: {"window"}, CalendarQuota: {"every"},
+func (b *bucket) check(m sheet.Read) {
+	needs := map[bucketKind][]string{
+		tokenBucket: {"capacity", "refill"}, leakyBucket: {"capacity", "refill"}, fixedWindow: {"capacity", "window"},
+		slidingWindow: {"capacity", "window"}, concurrency: {"capacity"}, spacing: {"window"}, calendarQuota: {"every"},
 	}
 	for _, name := range needs[b.Kind] {
 		if !m.Has(name) && !m.Has("plans") {
@@ -119,13 +119,13 @@ func (b *Bucket) check(m sheet.Read) {
 	}
 	switch {
 	case !b.Pace:
-	case b.Kind == CalendarQuota:
+	case b.Kind == calendarQuota:
 		m.Bad("pace", "leave it out; a rule says how long to wait when it is used up", "nobody can pace by a quota of the calendar")
 	case b.Cost.Unit != "" && b.Cost.Unit != "requests" || b.Cost.Default > 1 || len(b.Cost.By) > 0:
 		m.Bad("pace", "leave it out, or write a bucket of requests", "heed paces requests, and this bucket counts %s", orRequests(b.Cost.Unit))
 	case len(b.Methods)+len(b.Paths) > 0:
 		m.Bad("pace", "leave it out", "heed paces all requests of a key, and this bucket counts some of them")
-	case b.rate() == 0 && b.Kind != Concurrency || b.Kind == Concurrency && b.Capacity == 0:
+	case b.rate() == 0 && b.Kind != concurrency || b.Kind == concurrency && b.Capacity == 0:
 		m.Bad("pace", "give the bucket numbers of its own beside its plans", "there is no number to pace by")
 	}
 }
@@ -138,15 +138,15 @@ func orRequests(unit string) string {
 }
 
 // rate is how many requests a second it bears in the long run.
-func (b *Bucket) rate() float64 {
+func (b *bucket) rate() float64 {
 	switch {
-	case b.Kind == Concurrency:
+	case b.Kind == concurrency:
 		return 0
 	case b.Rate > 0:
 		return b.Rate
 	case b.Window <= 0:
 		return 0
-	case b.Kind == Spacing:
+	case b.Kind == spacing:
 		return 1 / b.Window.Seconds()
 	}
 	return float64(b.Capacity) / b.Window.Seconds()
@@ -154,22 +154,22 @@ func (b *Bucket) rate() float64 {
 
 // pace puts the bucket into l. Only what refills steadily bears a burst: a
 // burst at the end of a window, and the next window's, would be one.
-func (b *Bucket) pace(l *policy.Limits) {
-	if b.Kind == Concurrency {
+func (b *bucket) pace(l *policy.Limits) {
+	if b.Kind == concurrency {
 		l.Concurrency = int(b.Capacity)
 		return
 	}
 	l.Rate, l.Burst, l.Source = b.rate(), 1, b.Origin
-	if b.Kind == TokenBucket || b.Kind == LeakyBucket {
+	if b.Kind == tokenBucket || b.Kind == leakyBucket {
 		l.Burst = int(max(b.Capacity, 1))
 	}
 }
 
-func (c *Cost) table() sheet.Block {
+func (c *cost) table() sheet.Block {
 	return sheet.Block{Fields: []sheet.Field{
 		{Name: "unit", Doc: "What is counted: requests, points, tokens, items. Default requests.", Value: sheet.Text(&c.Unit)},
 		{Name: "default", Doc: "What a request takes that is not named below by.", Value: some(&c.Default)},
-		{Name: "by", Doc: "What some requests take.", Value: sheet.List(&c.By, func(o *CostOf) sheet.Value {
+		{Name: "by", Doc: "What some requests take.", Value: sheet.List(&c.By, func(o *costOf) sheet.Value {
 			return sheet.Block{Fields: []sheet.Field{
 				{Name: "methods", Doc: "Their methods.", Value: Methods(&o.Methods)},
 				{Name: "paths", Doc: "Their paths.", Value: Globs(&o.Paths)},
@@ -181,7 +181,7 @@ func (c *Cost) table() sheet.Block {
 	}}
 }
 
-func (p *Penalty) table() sheet.Block {
+func (p *penalty) table() sheet.Block {
 	return sheet.Block{Fields: []sheet.Field{
 		{Name: "wait", Doc: "How long the lock-out lasts.", Value: span(&p.Wait)},
 		{Name: "extends", Doc: "Whether a request meanwhile starts it anew.", Value: flag(&p.Extends)},
@@ -190,7 +190,7 @@ func (p *Penalty) table() sheet.Block {
 	}}
 }
 
-func (p *Plan) table() sheet.Block {
+func (p *plan) table() sheet.Block {
 	return sheet.Block{Fields: []sheet.Field{
 		{Name: "capacity", Doc: "How much there is.", Value: some(&p.Capacity)},
 		{Name: "refill", Doc: "How fast it comes back.", Value: sheet.Rate(&p.Rate)},

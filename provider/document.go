@@ -18,15 +18,15 @@ type document struct {
 
 	hosts     []string
 	terms     *Terms // what endpoints say too
-	key       Idempotency
-	buckets   []Bucket
-	auth      []Auth
-	paging    []Paging
-	batches   []Batch
-	streams   []Stream
-	bans      []Ban
-	recipes   []Recipe
-	fixups    []Fixup
+	key       idempotency
+	buckets   []bucket
+	auth      []auth
+	paging    []paging
+	batches   []batch
+	streams   []stream
+	bans      []ban
+	recipes   []recipe
+	fixups    []fixup
 	notes     []note
 	exchanges []Exchange
 }
@@ -44,14 +44,14 @@ func (d *document) table() sheet.Block {
 	return sheet.Block{Fields: append(fields, []sheet.Field{
 		{Name: "retry_override", Doc: "Headers by which the server says whether to repeat.",
 			Value: sheet.Append(&d.terms.Overrides, func(o *Override) sheet.Value { return o.table() })},
-		{Name: "fixups", Doc: "What every request must have.", Value: sheet.List(&d.fixups, func(x *Fixup) sheet.Value { return x.table() })},
-		{Name: "buckets", Doc: "The limits of the provider.", Value: sheet.List(&d.buckets, func(b *Bucket) sheet.Value { return b.table() })},
-		{Name: "auth", Doc: "How one is known to it.", Value: sheet.List(&d.auth, func(a *Auth) sheet.Value { return a.table() })},
-		{Name: "paging", Doc: "How to walk over lists, and what proves that all came.", Value: sheet.List(&d.paging, func(p *Paging) sheet.Value { return p.table() })},
-		{Name: "batch", Doc: "Answers that hold answers.", Value: sheet.List(&d.batches, func(b *Batch) sheet.Value { return b.table() })},
-		{Name: "stream", Doc: "Answers that can fail after their 200.", Value: sheet.List(&d.streams, func(s *Stream) sheet.Value { return s.table() })},
-		{Name: "ban_counters", Doc: "What ends in a ban.", Value: sheet.List(&d.bans, func(b *Ban) sheet.Value { return b.table() })},
-		{Name: "recipes", Doc: "Look-ups that find out whether a write was done.", Value: sheet.List(&d.recipes, func(c *Recipe) sheet.Value { return c.table() })},
+		{Name: "fixups", Doc: "What every request must have.", Value: sheet.List(&d.fixups, func(x *fixup) sheet.Value { return x.table() })},
+		{Name: "buckets", Doc: "The limits of the provider.", Value: sheet.List(&d.buckets, func(b *bucket) sheet.Value { return b.table() })},
+		{Name: "auth", Doc: "How one is known to it.", Value: sheet.List(&d.auth, func(a *auth) sheet.Value { return a.table() })},
+		{Name: "paging", Doc: "How to walk over lists, and what proves that all came.", Value: sheet.List(&d.paging, func(p *paging) sheet.Value { return p.table() })},
+		{Name: "batch", Doc: "Answers that hold answers.", Value: sheet.List(&d.batches, func(b *batch) sheet.Value { return b.table() })},
+		{Name: "stream", Doc: "Answers that can fail after their 200.", Value: sheet.List(&d.streams, func(s *stream) sheet.Value { return s.table() })},
+		{Name: "ban_counters", Doc: "What ends in a ban.", Value: sheet.List(&d.bans, func(b *ban) sheet.Value { return b.table() })},
+		{Name: "recipes", Doc: "Look-ups that find out whether a write was done.", Value: sheet.List(&d.recipes, func(c *recipe) sheet.Value { return c.table() })},
 		{Name: "notes", Doc: "Facts that fit nowhere else.", Value: sheet.List(&d.notes, func(n *note) sheet.Value { return n.table() })},
 		exchangesField(&d.exchanges),
 	}...), Check: func(sheet.Read) { d.apply() }}
@@ -284,7 +284,7 @@ func (c *checker) pace(n *sheet.Node) {
 			continue
 		}
 		count := &rates
-		if b.Kind == Concurrency {
+		if b.Kind == concurrency {
 			count = &caps
 		}
 		if *count++; *count > 1 {

@@ -35,7 +35,7 @@ func (p *Profile) Judge() (*Judge, error) {
 	for _, r := range p.Rules {
 		j.rules = append(j.rules, r.ID)
 	}
-	return j, troubles(append(problems, more...))
+	return j, failed(append(problems, more...))
 }
 
 // Outcome is what an exchange came to.

@@ -147,7 +147,7 @@ func compile(name string, data []byte, builtIn bool) (Profile, []sheet.Problem) 
 	}
 	p = Profile{Name: own.name, Title: own.title, Extends: own.extends, Hosts: own.hosts, Exchanges: own.exchanges,
 		sheets: append(slices.Clone(base.sheets), node)}
-	p.Signed = base.Signed || slices.ContainsFunc(own.auth, func(a Auth) bool { return a.Resign })
+	p.Signed = base.Signed || slices.ContainsFunc(own.auth, func(a auth) bool { return a.Resign })
 	p.Facts = slices.Concat(c.own, base.Facts)
 	p.terms()
 	return p, nil
@@ -174,16 +174,8 @@ func (p *Profile) terms() {
 	p.Policy, p.Query = t.Policy, t.Query
 }
 
-// troubles makes one error of all problems.
-func troubles(problems []policy.Problem) error {
-	errs := make([]error, len(problems))
-	for i, problem := range problems {
-		errs[i] = errors.New(problem.String())
-	}
-	return errors.Join(errs...)
-}
-
-func failed(problems []sheet.Problem) error {
+// failed makes one error of all problems, nil of none.
+func failed[P fmt.Stringer](problems []P) error {
 	errs := make([]error, len(problems))
 	for i, p := range problems {
 		errs[i] = errors.New(p.String())

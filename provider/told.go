@@ -8,9 +8,9 @@ import (
 	"github.com/heedproject/heed/provider/sheet"
 )
 
-// Idempotency is what is known of a provider's idempotency keys beyond what a
+// idempotency is what is known of a provider's idempotency keys beyond what a
 // policy holds.
-type Idempotency struct {
+type idempotency struct {
 	Field    string // of the body, where the key is no header
 	Window   time.Duration
 	Forgets  time.Duration
@@ -24,7 +24,7 @@ type Idempotency struct {
 	Fact
 }
 
-func (i *Idempotency) fields() []sheet.Field {
+func (i *idempotency) fields() []sheet.Field {
 	return append([]sheet.Field{
 		{Name: "field", Doc: "Where the key stands in the body, when it is no header.", Value: sheet.Text(&i.Field)},
 		{Name: "window", Doc: "How long a key is kept at least.", Value: span(&i.Window)},
@@ -40,8 +40,8 @@ func (i *Idempotency) fields() []sheet.Field {
 	}, i.Fact.fields()...)
 }
 
-// Auth is one way to be known to a provider.
-type Auth struct {
+// auth is one way to be known to a provider.
+type auth struct {
 	Kind         string
 	Place        string
 	Name         string
@@ -54,7 +54,7 @@ type Auth struct {
 	SingleFlight string
 	Expired      string
 	Denied       string
-	Lockout      Lock
+	Lockout      lock
 	Resign       bool
 	ClockUnit    string
 	MaxSkew      time.Duration
@@ -62,14 +62,14 @@ type Auth struct {
 	Fact
 }
 
-// Lock is how many failed logins lock an account, and for how long.
-type Lock struct {
+// lock is how many failed logins lock an account, and for how long.
+type lock struct {
 	Failures int
 	Window   time.Duration
 	For      time.Duration
 }
 
-func (a *Auth) table() sheet.Block {
+func (a *auth) table() sheet.Block {
 	return sheet.Block{Fields: append([]sheet.Field{
 		{Name: "kind", Doc: "How one is known.", Required: true, Value: sheet.OneOf(&a.Kind, "none", "static", "basic", "bearer", "oauth2_client",
 			"oauth2_refresh", "session", "cookie_pair", "jwt", "signed")},
@@ -97,11 +97,11 @@ func (a *Auth) table() sheet.Block {
 	}, a.Fact.fields()...)}
 }
 
-// Paging is one way to walk over a long list, and how to know that all came.
-type Paging struct {
+// paging is one way to walk over a long list, and how to know that all came.
+type paging struct {
 	Kind          string
 	Where         string
-	Size          Size
+	Size          size
 	Next          string
 	End           []string
 	Total         string
@@ -117,14 +117,14 @@ type Paging struct {
 	Fact
 }
 
-// Size is how long a page is.
-type Size struct {
+// size is how long a page is.
+type size struct {
 	Param        string
 	Default, Max int
 	ServerLowers bool
 }
 
-func (p *Paging) table() sheet.Block {
+func (p *paging) table() sheet.Block {
 	return sheet.Block{Fields: append([]sheet.Field{
 		{Name: "kind", Doc: "How the next page is found.", Required: true,
 			Value: sheet.OneOf(&p.Kind, "none", "link", "next_url", "cursor", "token", "offset", "page", "keyset")},
@@ -152,8 +152,8 @@ func (p *Paging) table() sheet.Block {
 	}, p.Fact.fields()...)}
 }
 
-// Batch is an answer that holds answers.
-type Batch struct {
+// batch is an answer that holds answers.
+type batch struct {
 	Path       string
 	Outer      []classify.StatusRange
 	Items      string
@@ -165,7 +165,7 @@ type Batch struct {
 	Fact
 }
 
-func (b *Batch) table() sheet.Block {
+func (b *batch) table() sheet.Block {
 	return sheet.Block{Fields: append([]sheet.Field{
 		{Name: "path", Doc: "The operation.", Value: sheet.Text(&b.Path)},
 		{Name: "outer", Doc: "The status of the whole.", Value: sheet.List(&b.Outer, statusRange)},
@@ -178,8 +178,8 @@ func (b *Batch) table() sheet.Block {
 	}, b.Fact.fields()...)}
 }
 
-// Stream is an answer that comes in pieces, and can fail after its 200.
-type Stream struct {
+// stream is an answer that comes in pieces, and can fail after its 200.
+type stream struct {
 	Format string
 	Error  string
 	End    string
@@ -187,7 +187,7 @@ type Stream struct {
 	Fact
 }
 
-func (s *Stream) table() sheet.Block {
+func (s *stream) table() sheet.Block {
 	return sheet.Block{Fields: append([]sheet.Field{
 		{Name: "format", Doc: "How it is written.", Required: true, Value: sheet.OneOf(&s.Format, "sse", "ndjson", "chunks")},
 		{Name: "error", Doc: "What a failure looks like.", Value: sheet.Text(&s.Error)},
@@ -196,8 +196,8 @@ func (s *Stream) table() sheet.Block {
 	}, s.Fact.fields()...)}
 }
 
-// Ban is a count of bad answers that ends in a ban.
-type Ban struct {
+// ban is a count of bad answers that ends in a ban.
+type ban struct {
 	ID       string
 	Statuses []classify.StatusRange
 	Exclude  string
@@ -208,7 +208,7 @@ type Ban struct {
 	Fact
 }
 
-func (b *Ban) table() sheet.Block {
+func (b *ban) table() sheet.Block {
 	return sheet.Block{Fields: append([]sheet.Field{
 		{Name: "id", Doc: "A name for it.", Required: true, Value: ident(&b.ID)},
 		{Name: "status", Doc: "What counts.", Value: sheet.List(&b.Statuses, statusRange)},
@@ -220,8 +220,8 @@ func (b *Ban) table() sheet.Block {
 	}, b.Fact.fields()...)}
 }
 
-// Recipe is a look-up that finds out whether a write was done.
-type Recipe struct {
+// recipe is a look-up that finds out whether a write was done.
+type recipe struct {
 	ID      string
 	Request string
 	Look    string
@@ -229,7 +229,7 @@ type Recipe struct {
 	Fact
 }
 
-func (c *Recipe) table() sheet.Block {
+func (c *recipe) table() sheet.Block {
 	return sheet.Block{Fields: append([]sheet.Field{
 		{Name: "id", Doc: "A name for it.", Required: true, Value: ident(&c.ID)},
 		{Name: "request", Doc: "What to ask, such as GET /patrons/{id}/holds.", Required: true, Value: sheet.Text(&c.Request)},
@@ -238,9 +238,9 @@ func (c *Recipe) table() sheet.Block {
 	}, c.Fact.fields()...)}
 }
 
-// Fixup is something that every request must have: parameters are set,
+// fixup is something that every request must have: parameters are set,
 // headers are told.
-type Fixup struct {
+type fixup struct {
 	Query  map[string]string
 	Header string
 	Value  string
@@ -248,7 +248,7 @@ type Fixup struct {
 	Fact
 }
 
-func (x *Fixup) table() sheet.Block {
+func (x *fixup) table() sheet.Block {
 	return sheet.Block{Fields: append([]sheet.Field{
 		{Name: "query", Doc: "Parameters that are set on every request, whatever the caller sent.", Value: sheet.Map[string]{P: &x.Query, One: sheet.Text}},
 		{Name: "header", Doc: "A header that the provider asks for: told, not set.", Value: Header(&x.Header)},
