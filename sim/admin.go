@@ -157,6 +157,9 @@ func moveClock(c *Case, _ url.Values, body []byte) Answer {
 	if err != nil || bad != nil || d < 0 || d > maxAdvance {
 		return problem(http.StatusBadRequest, fmt.Sprintf(`send {"advance": "90s"}, a duration from 0s to %v`, maxAdvance))
 	}
+	if c.Now().Add(d).After(latest) {
+		return problem(http.StatusBadRequest, fmt.Sprintf("a clock shows nothing after %v; advance it by less", latest.Year()))
+	}
 	return showClock(c.Advance(d))
 }
 

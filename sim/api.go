@@ -33,15 +33,15 @@ func New(w World) (*API, error) {
 	return a, nil
 }
 
-// put makes c the case of its id, in place of the one that was.
-func (a *API) put(c *Case) {
-	if before, ok := a.cases[c.id]; ok {
-		before.end()
-	}
+// put makes c the case of its id and returns the one that was, which its taker
+// ends without the lock: a receiver of webhooks may ask this very simulator.
+func (a *API) put(c *Case) (before *Case) {
+	before = a.cases[c.id]
 	a.cases[c.id] = c
 	if c.id == "" {
 		a.nameless.Store(c)
 	}
+	return before
 }
 
 // Begin makes the case with this id anew, in a world of its own. The case
@@ -56,13 +56,14 @@ func (a *API) Begin(id string, w World) (*Case, error) {
 		return nil, err
 	}
 	c := newCase(r, id)
+	c.idle.Store(time.Now().UnixNano())
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	if id == "" {
 		a.realm.Store(r)
 	}
-	a.put(c)
-	c.idle.Store(time.Now().UnixNano())
+	before := a.put(c)
+	a.mu.Unlock()
+	before.end()
 	return c, nil
 }
 
@@ -101,19 +102,19 @@ func (a *API) Case(id string) *Case {
 }
 
 func (a *API) add(id string) *Case {
+	var oldest *Case
+	defer func() { oldest.end() }()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c, ok := a.cases[id]; ok {
 		return c
 	}
 	if len(a.cases) > a.realm.Load().world.Cases {
-		var oldest *Case
 		for _, c := range a.cases {
 			if c.id != "" && (oldest == nil || c.idle.Load() < oldest.idle.Load()) {
 				oldest = c
 			}
 		}
-		oldest.end()
 		delete(a.cases, oldest.id)
 		a.forgotten++
 	}
@@ -130,12 +131,10 @@ func (a *API) Remove(id string) bool {
 		return true
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	c, ok := a.cases[id]
-	if ok {
-		c.end()
-		delete(a.cases, id)
-	}
+	delete(a.cases, id)
+	a.mu.Unlock()
+	c.end()
 	return ok
 }
 
@@ -150,11 +149,12 @@ func (a *API) Cases() (kept, forgotten int) {
 // Close forgets all cases and stops what they planned.
 func (a *API) Close() {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, c := range a.cases {
+	all := a.cases
+	a.cases = map[string]*Case{"": a.nameless.Load()}
+	a.mu.Unlock()
+	for _, c := range all {
 		c.end()
 	}
-	a.cases = map[string]*Case{"": a.nameless.Load()}
 }
 
 // Reset empties the case without a name; see Case.Reset.

@@ -184,8 +184,12 @@ func (c *Case) meter(x *Exchange, i int) *rate.Meter {
 	return m
 }
 
-// end stops what the case has planned, and waits for what it is sending.
+// end stops what the case has planned, and waits for what it is sending. There
+// may be no case.
 func (c *Case) end() {
+	if c == nil {
+		return
+	}
 	c.clock.end()
 	c.mu.Lock()
 	c.ended = true

@@ -32,10 +32,15 @@ type clock struct {
 	order  int
 	wake   *time.Timer
 	ended  bool
+	over   chan struct{} // closed when it ended
 }
 
+// latest is the last instant that a clock shows; the journal keeps instants in
+// nanoseconds, which end in 2262.
+var latest = time.Date(2250, 1, 1, 0, 0, 0, 0, time.UTC)
+
 func (k *clock) start(c Clock) {
-	k.wall = time.Now()
+	k.wall, k.over = time.Now(), make(chan struct{})
 	k.shown = c.Start
 	if k.scale = c.Scale; k.scale == 0 {
 		k.scale = 1
@@ -65,7 +70,11 @@ func (k *clock) show() time.Time {
 	if k.scale == 0 {
 		return k.shown
 	}
-	return k.shown.Add(time.Duration(float64(time.Since(k.wall)) * k.scale))
+	gone := float64(time.Since(k.wall)) * k.scale
+	if gone >= float64(latest.Sub(k.shown)) {
+		return latest
+	}
+	return k.shown.Add(time.Duration(gone))
 }
 
 // timer is something to do at an instant.
@@ -81,13 +90,16 @@ func (k *clock) after(d time.Duration, do func()) (stop func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	t := &timer{at: k.show().Add(d), order: k.order, do: do}
+	if k.ended {
+		return func() {}
+	}
 	k.order++
 	heap.Push(&k.timers, t)
 	k.arm()
 	return func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		if t.index >= 0 {
+		if t.index >= 0 && !k.ended {
 			heap.Remove(&k.timers, t.index)
 		}
 	}
@@ -124,6 +136,9 @@ func (k *clock) run() {
 func (k *clock) advance(d time.Duration) time.Time {
 	k.mu.Lock()
 	end := k.show().Add(d)
+	if end.After(latest) {
+		end = latest
+	}
 	for len(k.timers) > 0 && !k.ended && !k.timers[0].at.After(end) {
 		t := heap.Pop(&k.timers).(*timer)
 		if t.at.After(k.show()) {
@@ -147,17 +162,20 @@ func (k *clock) set(t time.Time) {
 	k.plain.Store(false)
 }
 
-// end forgets all timers.
+// end forgets all timers, and whoever rests is woken.
 func (k *clock) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if !k.ended {
+		close(k.over)
+	}
 	k.ended, k.timers = true, nil
 	if k.wake != nil {
 		k.wake.Stop()
 	}
 }
 
-// rest waits for d and tells whether the caller is still there.
+// rest waits for d and tells whether the caller, and the case, are still there.
 func (k *clock) rest(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -167,6 +185,8 @@ func (k *clock) rest(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-over:
 		return true
+	case <-k.over:
+		return false
 	case <-ctx.Done():
 		stop()
 		return false

@@ -185,6 +185,10 @@ func (d *delivery) send(ctx context.Context) (status int, err error) {
 		return 0, errors.New("the receiver could not be reached")
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		// Its body is the connection itself, which no deadline ends.
+		return resp.StatusCode, errors.New("the receiver switched to another protocol")
+	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBody)) // only the status counts
 	if resp.StatusCode/100 != 2 {
 		return resp.StatusCode, fmt.Errorf("the receiver answered %d", resp.StatusCode)

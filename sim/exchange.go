@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -364,6 +365,9 @@ func (x *Exchange) count(now time.Time) *Refusal {
 		}
 	}
 	if worst != nil {
+		if worst.Wait == math.MaxInt64 {
+			worst.Wait, worst.Detail = 0, "this request costs more than the limit "+worst.Limit.Name+" ever holds; ask for less"
+		}
 		worst.Wait = worst.Limit.Hint.Of(worst.Wait)
 		return worst
 	}
@@ -458,8 +462,26 @@ func (x *Exchange) outcome(status int) { x.entry.status = int16(status) }
 
 func (x *Exchange) flush() error { return http.NewResponseController(x.w).Flush() }
 
-// rest waits on the clock of the case and tells whether the caller is still there.
-func (x *Exchange) rest(d time.Duration) bool { return x.own.clock.rest(x.Request.Context(), d) }
+// rest waits on the clock of the case and tells whether the caller is still
+// there. Where the case was forgotten meanwhile nobody can answer any more.
+func (x *Exchange) rest(d time.Duration) bool {
+	ctx := x.Request.Context()
+	if x.own.clock.rest(ctx, d) {
+		return true
+	}
+	if ctx.Err() == nil {
+		panic(http.ErrAbortHandler)
+	}
+	return false
+}
+
+// slim lets go of what only the answer needed: what After has planned may hold
+// x for as long as a resource lives.
+func (x *Exchange) slim() {
+	r := x.Request
+	x.Request = &http.Request{Method: r.Method, URL: &url.URL{Path: x.Path}, Header: http.Header{}, Host: r.Host}
+	x.w, x.Body, x.form, x.quota = nil, nil, nil, nil
+}
 
 // end settles the entry, also when a fault aborts the handler.
 func (x *Exchange) end() {
@@ -467,6 +489,7 @@ func (x *Exchange) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	x.entry.took = c.clock.now().Sub(x.begun)
+	defer x.slim()
 	if c.era != x.era {
 		return // the case was reset meanwhile
 	}

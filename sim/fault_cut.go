@@ -24,7 +24,8 @@ func (x *Exchange) cut(an Answer, at int) {
 		x.write(an)
 		return
 	}
-	an.Set("Content-Length", strconv.Itoa(len(an.Body)))
+	// Not by Set: a golden answer is shared by all who ask for it.
+	an = an.With("Content-Length", strconv.Itoa(len(an.Body)))
 	an.Body, an.Pace = an.Body[:at], Pace{}
 	x.write(an)
 	_ = x.flush() // so that what was written arrives; net/http ends the connection

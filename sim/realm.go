@@ -135,10 +135,10 @@ func (a *realm) route(r *http.Request, path string) (*pack, string) {
 			}
 		}
 	}
-	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	first, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	for _, p := range a.packs {
 		if p.Name == first {
-			return p, "/" + strings.TrimPrefix(path[1+len(first):], "/")
+			return p, "/" + rest
 		}
 	}
 	if p := a.owner(path); p != nil {

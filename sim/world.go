@@ -11,6 +11,12 @@ import (
 // maxPenalty keeps doubling far from overflow.
 const maxPenalty = 365 * 24 * time.Hour
 
+// What a world may have at most, which is far more than a test looks at.
+const (
+	maxJournal = 10_000_000
+	maxRecords = 1_000_000_000
+)
+
 // World says how an API behaves. The zero value is a friendly one that never
 // throttles and never fails.
 type World struct {
@@ -107,6 +113,8 @@ func (w World) check() error {
 		return fmt.Errorf("sim: penalty %v without a rate never applies; set the rate too", w.Penalty)
 	case !(w.FailureRate >= 0 && w.FailureRate <= 1):
 		return fmt.Errorf("sim: failure rate %v is no part between 0 and 1", w.FailureRate)
+	case w.JournalSize > maxJournal || w.Records > maxRecords:
+		return fmt.Errorf("sim: records %d and journal size %d are too many; give at most %d and %d", w.Records, w.JournalSize, maxRecords, maxJournal)
 	case w.Records < 0 || w.JournalSize < 1:
 		return fmt.Errorf("sim: records %d and journal size %d must not be negative", w.Records, w.JournalSize)
 	case w.Cases < 1 || len(w.Packs) == 0:

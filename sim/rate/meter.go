@@ -38,7 +38,7 @@ func (t Told) End(now time.Time) time.Time {
 }
 
 // Ask tells how long a request of this cost must wait, 0 if it may go now.
-// A request that never fits waits for ever in windows of math.MaxInt64. Of a
+// A request that never fits waits for ever, math.MaxInt64. Of a
 // Concurrency limit nobody knows how long: it says 1 ns.
 func (m *Meter) Ask(l *Limit, now time.Time, cost float64) time.Duration {
 	if now.Before(m.until) {
@@ -48,16 +48,17 @@ func (m *Meter) Ask(l *Limit, now time.Time, cost float64) time.Duration {
 	if m.fits(l, now, cost) {
 		return 0
 	}
+	switch {
+	case l.Kind == Concurrency:
+		return 1
+	case cost > l.Capacity:
+		return math.MaxInt64
+	}
 	switch l.Kind {
 	case TokenBucket, LeakyBucket:
-		if cost > l.Capacity {
-			return math.MaxInt64
-		}
 		return max(seconds((m.used+cost-l.Capacity)/l.Refill), 1)
 	case SlidingWindow:
 		return max(m.slide(l, now, cost), 1)
-	case Concurrency:
-		return 1
 	}
 	return m.at.Add(l.span()).Sub(now)
 }
