@@ -1,5 +1,10 @@
 // Package pack lists the simulated providers that come with heed, each a
-// folder below it with one exported function Pack() sim.Pack.
+// folder below it with an exported function Pack() sim.Pack, or with one per
+// pack where several share their code: llm has Anthropic and OpenAI.
+//
+// Three folders are no packs but help to write them: stock has resources that
+// exist before anybody made them, graph reads and answers GraphQL, packtest is
+// for tests.
 //
 // # Writing a pack
 //
@@ -10,7 +15,9 @@
 //
 //  1. Make sim/pack/NAME with a package doc that says what of the provider is
 //     there, and where each habit is documented. Add NAME.Pack to the table in
-//     pack.go.
+//     pack.go. In a world of several packs the first that has a path gets the
+//     request, unless a host or /NAME/ says otherwise; a pack whose paths begin
+//     with a name in braces gets what no other has.
 //  2. Operations: Route is a method and a path pattern in which {id} matches a
 //     segment, {id}.json a part of one, {rest...} what follows. Name is the
 //     logical name that steps and journal use. APIs that tell operations apart
@@ -21,7 +28,9 @@
 //     but x.Now, no chance but x.Draw, no id but x.ID, no variable that
 //     survives the call. What takes time is planned with x.After.
 //  4. State: sim.Rows[T](x, "kind") is a table of this pack in this case. What
-//     one call puts, the next one gets.
+//     one call puts, the next one gets. A stock.Stock lies over such a table and
+//     has resources from the start, made from their number when they are asked
+//     for; stock.URL is the address of one of them as the caller reaches it.
 //  5. Effects: call x.Effect where something is really done that a client
 //     would regret to do twice. A subject lets the ledger tell repeats.
 //  6. Keyed operations honour the idempotency key by themselves. Dialect.Keys
@@ -38,8 +47,9 @@
 //     x.After runs have the case to themselves.
 //  8. Limits: rate.Limit values, with the provider's own names. Dialect.Quota
 //     turns what is left into its headers; an empty function tells nothing.
-//     Dialect.Tell does so with the Exchange at hand. x.Left and x.Spend are for
-//     bodies that tell the quota, and for costs that are known afterwards. The
+//     Dialect.Tell does so with the Exchange at hand, for headers that tell an
+//     instant (rate.Told.End) or not every caller. x.Left tells a quota in a
+//     body. x.Spend takes, or gives back, what is known afterwards only. The
 //     scope Custom counts apart by what Pack.LimitBy returns.
 //  9. Authorize returns a *Refusal or nil; Credential says whose request it is;
 //     Expire makes that credential invalid. Tokens that a login hands out are
@@ -59,8 +69,8 @@
 //  14. Pack.Script gives a request its step where a client may plan failures;
 //     Pack.MaxBody is for those that take more than 1 MiB.
 //
-// Test a pack through sim.New(sim.World{Packs: []sim.Pack{NAME.Pack()}}) and
-// its ServeHTTP: one fact per test, the traps of the provider first. Give a
-// stepped Clock where time matters and move it with Case.Advance. Every pack
-// of the table is held to the facts in pack_test.go.
+// Test a pack by packtest.Serve, which puts it behind a real server and on a
+// clock that stands still until Client.Advance moves it: one fact per test, the
+// traps of the provider first. packtest.Alike holds the pack's own answers to
+// the golden ones. Every pack of the table is held to the facts in pack_test.go.
 package pack

@@ -62,13 +62,9 @@ func createLoan(x *sim.Exchange) sim.Answer {
 }
 
 func listLoans(x *sim.Exchange) sim.Answer {
-	who := x.Value("user")
-	if _, ok := usersOf(x).Get(who); !ok {
-		return noUser(x, who)
-	}
-	w, ok := windowOf(x)
-	if !ok {
-		return x.Refuse(sim.Refusal{Kind: sim.BadRequest, Detail: "limit and offset are numbers"})
+	who, w, bad := listed(x)
+	if bad != nil {
+		return *bad
 	}
 	var list loans
 	list.Loans, list.Total = part(w, func(yield func(loan) bool) {

@@ -54,3 +54,19 @@ func part[T any](w window, all iter.Seq[T]) (found []T, total *int) {
 
 // empty is the answer where nothing is left to tell.
 func empty() sim.Answer { return sim.Answer{Status: 204, Fields: [][2]string{{"Content-Type", ""}}} }
+
+// listed is whose things are asked for, and which part of them; bad is the
+// answer where the user or the part makes no sense.
+func listed(x *sim.Exchange) (user string, w window, bad *sim.Answer) {
+	user = x.Value("user")
+	if _, ok := usersOf(x).Get(user); !ok {
+		an := noUser(x, user)
+		return user, w, &an
+	}
+	w, ok := windowOf(x)
+	if !ok {
+		an := x.Refuse(sim.Refusal{Kind: sim.BadRequest, Detail: "limit and offset are numbers"})
+		return user, w, &an
+	}
+	return user, w, nil
+}

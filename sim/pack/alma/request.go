@@ -95,13 +95,9 @@ func work(x *sim.Exchange, id string) {
 }
 
 func listRequests(x *sim.Exchange) sim.Answer {
-	who := x.Value("user")
-	if _, ok := usersOf(x).Get(who); !ok {
-		return noUser(x, who)
-	}
-	w, ok := windowOf(x)
-	if !ok {
-		return x.Refuse(sim.Refusal{Kind: sim.BadRequest, Detail: "limit and offset are numbers"})
+	who, w, bad := listed(x)
+	if bad != nil {
+		return *bad
 	}
 	var list requests
 	list.Requests, list.Total = part(w, func(yield func(request) bool) {
