@@ -28,9 +28,6 @@ const callsPath = "/_heed/calls"
 // whether it has answered.
 func (x *exchange) later(u *url.URL) bool {
 	h, asked := x.handover()
-	if asked && !h.kept && x.asked.preferred {
-		x.asked.Budget = 0 // the wait of a caller, not the life of the call
-	}
 	if hold, held := x.g.Held(x.route.Name); held {
 		x.heldBack(u, hold, h, asked)
 		return true
@@ -175,7 +172,11 @@ func (x *exchange) queued(u *url.URL, body []byte) (queue.Call, *refusal) {
 		return queue.Call{}, no
 	}
 	c.Header = x.keptHeader()
-	rt.settleTerms(&c, x.asked.Budget)
+	budget := x.asked.Budget
+	if x.asked.preferred {
+		budget = 0 // the wait of a caller, not the life of the call
+	}
+	rt.settleTerms(&c, budget)
 	return c, nil
 }
 
@@ -296,7 +297,10 @@ func (x *exchange) received(got queue.Receipt, c *queue.Call, h handover) *refus
 	}
 	switch {
 	case f.State.Ended() && (h.wait > 0 || h.kept):
-		return x.replay(&f)
+		no := x.replay(&f)
+		if no == nil || no.kind != unread || h.kept {
+			return no
+		}
 	case h.kept:
 		r := x.about(keptOn, &f)
 		return &r

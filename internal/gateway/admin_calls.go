@@ -385,7 +385,13 @@ func (d *desk) edit() error {
 	}
 	r := c.Request
 	set(&r.Path, ch.Path)
-	set(&r.Header, ch.Header)
+	if ch.Header != nil { // a name in lower case would pass by those who look for it
+		r.Header = http.Header{}
+		for k, lines := range *ch.Header {
+			k = http.CanonicalHeaderKey(k)
+			r.Header[k] = append(r.Header[k], lines...)
+		}
+	}
 	set(&r.Body, ch.Body)
 	set(&r.Key, ch.Key)
 	set(&r.Callback, ch.Callback)
@@ -408,8 +414,7 @@ func set[T any](to *T, v *T) {
 // fits tells whether an edited call could be sent.
 func (d *desk) fits(f *queue.Facts, r *queue.Request) error {
 	for k, lines := range r.Header {
-		name := http.CanonicalHeaderKey(k)
-		if !validField(k, lines) || hopByHop(name) || name == "Authorization" || name == "Cookie" || name == "Content-Length" || name == "Host" {
+		if !validField(k, lines) || hopByHop(k) || k == "Authorization" || k == "Cookie" || k == "Content-Length" || k == "Host" {
 			return wrong("the header %.40q cannot be sent", k)
 		}
 	}

@@ -107,6 +107,8 @@ var (
 		"Ask again after Retry-After, or with ?wait=30s."}
 	notKept = kind{"answer-not-kept", 410, "proxy_internal_response", "The answer is no longer kept",
 		"It was larger than queue.max.answer, or older than queue.result_ttl."}
+	unread = kind{"answer-unavailable", 503, "proxy_internal_error", "The answer of the call cannot be read now",
+		"The call has ended and need not be sent again: ask at Location after Retry-After."}
 	badCallback = kind{"callback-not-allowed", 403, "http_request_denied", "Heed-Callback names a host that may not be told",
 		"Use an https URL on a host of queue.callbacks.hosts in heed.yaml."}
 	lateCallback = kind{"callback-needs-async", 400, "http_request_error", "Heed-Callback is for calls that are answered later",
@@ -117,7 +119,7 @@ var (
 
 // laterKinds are those that no call ends with.
 var laterKinds = []kind{noQueue, queueFull, diskFull, queueDown, tooLargeToKeep, keyRequired, keyReused, keyRunning, badEnvelope,
-	noCall, callRuns, callEnded, callOpen, notKept, badCallback, lateCallback, credentialLost, paused, draining, recovering}
+	noCall, callRuns, callEnded, callOpen, notKept, unread, badCallback, lateCallback, credentialLost, paused, draining, recovering}
 
 // storeRefusal says what a failing store means to a caller.
 func storeRefusal(err error) *refusal {

@@ -193,7 +193,8 @@ func (x *exchange) replay(f *queue.Facts) *refusal {
 			return nil
 		}
 		if err != nil && !errors.Is(err, queue.ErrErased) && !errors.Is(err, queue.ErrNotFound) {
-			return storeRefusal(err)
+			r := x.about(unread, f)
+			return &r
 		}
 	}
 	return x.unanswered(f)
