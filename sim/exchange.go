@@ -93,9 +93,6 @@ func (x *Exchange) Credential() string { return x.credential }
 // Attempt counts the requests of this caller at this method and path, from 1.
 func (x *Exchange) Attempt() int { return int(x.entry.attempt) }
 
-// CaseID is the id of the case, "" for the one without a name.
-func (x *Exchange) CaseID() string { return x.own.id }
-
 // Seed is that of the world.
 func (x *Exchange) Seed() uint64 { return x.own.realm.world.Seed }
 

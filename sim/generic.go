@@ -1,8 +1,8 @@
 package sim
 
 // Generic returns the pack of an API without habits of its own: bibs to read
-// and write, charges to make, jobs that take their time, paths that greet with failures. It is what an
-// API serves unless it is told otherwise.
+// and write, charges to make, jobs that take their time, paths that greet with
+// failures. It is what an API serves unless it is told otherwise.
 func Generic() Pack {
 	return Pack{
 		Name: "generic",

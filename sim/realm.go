@@ -38,28 +38,11 @@ func newRealm(w World) (*realm, error) {
 	if a.courier == nil {
 		a.courier = courier
 	}
-	for i, p := range w.Packs {
-		ready, err := newPack(p, i, w.limits())
-		if err != nil {
-			return nil, fmt.Errorf("sim: %w", err)
-		}
-		if slices.ContainsFunc(a.packs, func(o *pack) bool { return o.Name == p.Name }) {
-			return nil, fmt.Errorf("sim: pack %s is there twice; name it once", p.Name)
-		}
-		a.packs = append(a.packs, ready)
-		a.hosts = a.hosts || len(p.Hosts) > 0
-	}
-	var err error
-	if a.steps, err = a.parse(w.Steps); err != nil {
+	if err := a.takePacks(); err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
-	for id, text := range w.CaseSteps {
-		if !validCase(id) {
-			return nil, fmt.Errorf("sim: case %q: %s", id, caseRule)
-		}
-		if a.own[id], err = a.parse(text); err != nil {
-			return nil, fmt.Errorf("sim: case %s: %w", id, err)
-		}
+	if err := a.takeSteps(); err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
 	}
 	for i := range w.Webhooks {
 		if err := w.Webhooks[i].check(a); err != nil {
@@ -76,6 +59,38 @@ func newRealm(w World) (*realm, error) {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
 	return a, nil
+}
+
+// takePacks makes the packs of the world ready.
+func (a *realm) takePacks() error {
+	for i, p := range a.world.Packs {
+		ready, err := newPack(p, i, a.world.limits())
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(a.packs, func(o *pack) bool { return o.Name == p.Name }) {
+			return fmt.Errorf("pack %s is there twice; name it once", p.Name)
+		}
+		a.packs = append(a.packs, ready)
+		a.hosts = a.hosts || len(p.Hosts) > 0
+	}
+	return nil
+}
+
+// takeSteps reads the scripts of the world, which name what the packs have.
+func (a *realm) takeSteps() (err error) {
+	if a.steps, err = a.parse(a.world.Steps); err != nil {
+		return err
+	}
+	for id, text := range a.world.CaseSteps {
+		if !validCase(id) {
+			return fmt.Errorf("case %q: %s", id, caseRule)
+		}
+		if a.own[id], err = a.parse(text); err != nil {
+			return fmt.Errorf("case %s: %w", id, err)
+		}
+	}
+	return nil
 }
 
 // parse reads a script and looks up what it names in the packs.

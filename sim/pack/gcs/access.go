@@ -23,15 +23,19 @@ const (
 	account = "allAuthenticatedUsers"
 )
 
+// parties are those whom a canned list names: the owner of an object, "" for
+// that of a bucket, and the project.
+type parties struct{ owner, project string }
+
 // predefined returns the list that a canned name stands for
 // (cloud.google.com/storage/docs/access-control/lists#predefined-acl), with
 // the owner first; "" is the one without a name.
-func predefined(owner, project, field, name string) (access, *sim.Refusal) {
-	n := projectNumber(project)
+func (p parties) predefined(field, name string) (access, *sim.Refusal) {
+	n := projectNumber(p.project)
 	team := access{{"project-owners-" + n, "OWNER"}, {"project-editors-" + n, "OWNER"}, {"project-viewers-" + n, "READER"}}
 	mine := access{}
-	if owner != "" {
-		mine = access{{owner, "OWNER"}}
+	if p.owner != "" {
+		mine = access{{p.owner, "OWNER"}}
 	} else if name != "" && name != "projectPrivate" {
 		mine = team[:1:1]
 	}
@@ -45,7 +49,7 @@ func predefined(owner, project, field, name string) (access, *sim.Refusal) {
 	case "authenticatedRead":
 		return append(mine, grant{account, "READER"}), nil
 	case "publicReadWrite":
-		if owner == "" {
+		if p.owner == "" {
 			return append(mine, grant{anyone, "WRITER"}), nil
 		}
 	case "bucketOwnerFullControl":
@@ -79,9 +83,9 @@ func decodeAccess(v any) (list access, ok bool, bad *sim.Refusal) {
 
 // choose replaces the list by the canned one that the query parameter names,
 // or else by the one that was sent; without either it stays.
-func (a *access) choose(x *sim.Exchange, owner, project, parameter string, sent any) *sim.Refusal {
+func (a *access) choose(x *sim.Exchange, p parties, parameter string, sent any) *sim.Refusal {
 	if name := x.Query(parameter); name != "" {
-		list, bad := predefined(owner, project, parameter, name)
+		list, bad := p.predefined(parameter, name)
 		if bad == nil {
 			*a = list
 		}

@@ -62,7 +62,7 @@ func insertBucket(x *sim.Exchange) sim.Answer {
 	b := &bucket{name: name, project: x.Query("project"), created: x.Now(), metageneration: 1,
 		notifications: map[string]resource{}, objects: map[string]*object{}}
 	b.updated, b.fields = b.created, resource{"location": "US", "storageClass": "STANDARD"}
-	b.access, _ = predefined("", b.project, "", "")
+	b.access, _ = parties{project: b.project}.predefined("", "")
 	b.defaults, b.policy = b.access, newPolicy(b)
 	if r := b.merge(x, sent); r != nil {
 		return x.Refuse(*r)
@@ -87,10 +87,10 @@ func (b *bucket) merge(x *sim.Exchange, sent resource) *sim.Refusal {
 		return &sim.Refusal{Kind: sim.BadRequest, Status: http.StatusNotImplemented, Field: "versioning",
 			Detail: "This simulator keeps one generation of an object: versioning cannot be enabled."}
 	}
-	if r := b.access.choose(x, "", b.project, "predefinedAcl", sent["acl"]); r != nil {
+	if r := b.access.choose(x, parties{project: b.project}, "predefinedAcl", sent["acl"]); r != nil {
 		return r
 	}
-	if r := b.defaults.choose(x, "", b.project, "predefinedDefaultObjectAcl", sent["defaultObjectAcl"]); r != nil {
+	if r := b.defaults.choose(x, parties{project: b.project}, "predefinedDefaultObjectAcl", sent["defaultObjectAcl"]); r != nil {
 		return r
 	}
 	patch(b.fields, sent, given)

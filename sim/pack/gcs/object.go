@@ -74,7 +74,7 @@ func (b *bucket) put(x *sim.Exchange, o *object) sim.Answer {
 	if x.Query(parameter) == "" {
 		parameter = "destinationPredefinedAcl" // of a copy
 	}
-	if bad := o.access.choose(x, objectOwner, b.project, parameter, o.fields["acl"]); bad != nil {
+	if bad := o.access.choose(x, parties{objectOwner, b.project}, parameter, o.fields["acl"]); bad != nil {
 		return x.Refuse(*bad)
 	}
 	fields := resource{"storageClass": b.fields["storageClass"], "contentType": "application/octet-stream"}
@@ -168,7 +168,7 @@ func changeObject(x *sim.Exchange, whole bool) sim.Answer {
 		return x.Refuse(*invalid("", "Parse Error: "+err.Error()))
 	}
 	b, _ := buckets(x).Get(o.bucket)
-	if bad := o.access.choose(x, objectOwner, b.project, "predefinedAcl", sent["acl"]); bad != nil {
+	if bad := o.access.choose(x, parties{objectOwner, b.project}, "predefinedAcl", sent["acl"]); bad != nil {
 		return x.Refuse(*bad)
 	}
 	fields := resource{"storageClass": o.fields["storageClass"]}

@@ -75,8 +75,12 @@ func deleteHook(x *sim.Exchange) sim.Answer {
 	return sim.Answer{Status: http.StatusNoContent}
 }
 
-// emit tells hooks of what was done to an issue.
-func emit(x *sim.Exchange, event, action string, i issue, c *comment) {
+// emit tells hooks of what was done to an issue, or to a comment on it.
+func emit(x *sim.Exchange, action string, i issue, c *comment) {
+	event := "issues"
+	if c != nil {
+		event = "issue_comment"
+	}
 	r, _ := sim.Rows[repo](x, "repos").Get(repoKey(i.repo))
 	body, err := json.Marshal(struct {
 		Action     string   `json:"action"`

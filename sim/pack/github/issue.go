@@ -154,7 +154,7 @@ func createIssue(x *sim.Exchange) sim.Answer {
 func openIssue(x *sim.Exchange, r repo, i issue) issue {
 	i = addIssue(x, r, i, x.Now())
 	x.Effect("issue", r.FullName+" "+i.Title, 0)
-	emit(x, "issues", "opened", i, nil)
+	emit(x, "opened", i, nil)
 	return i
 }
 
@@ -195,7 +195,7 @@ func updateIssue(x *sim.Exchange) sim.Answer {
 	if i.State != before {
 		action = map[string]string{open: "reopened", closed: "closed"}[i.State]
 	}
-	emit(x, "issues", action, i, nil)
+	emit(x, action, i, nil)
 	return sim.JSON(200, i)
 }
 
@@ -226,7 +226,7 @@ func createComment(x *sim.Exchange) sim.Answer {
 	c := comment{i.ID*1000 + i.Comments, asked.Body, me, x.Now().UTC().Format(time.RFC3339)}
 	all.Put(place(i.repo, i.Number), append(have[:len(have):len(have)], c))
 	x.Effect("comment", place(i.repo, i.Number)+" "+asked.Body, 0)
-	emit(x, "issue_comment", "created", i, &c)
+	emit(x, "created", i, &c)
 	return sim.JSON(http.StatusCreated, c)
 }
 

@@ -256,10 +256,10 @@ func openaiEnvelope(x *sim.Exchange) sim.Answer {
 		s.event("error", map[string]any{"type": "error", "sequence_number": 1, "code": "server_error", "message": e.Message, "param": nil})
 		return s.answer()
 	}
-	id, created := x.ID("chatcmpl-"), x.Now().Unix()
+	c := completion{ID: x.ID("chatcmpl-"), Created: x.Now().Unix(), Model: a.Model}
 	words, _ := answerTo("", 0)
 	for i, w := range words[:3] {
-		s.event("", chunkOf(id, created, a.Model, delta{Role: roleOf(i), Content: &w}, nil))
+		s.event("", c.chunk(delta{Role: roleOf(i), Content: &w}, nil))
 	}
 	s.event("", struct {
 		Error openaiError `json:"error"`

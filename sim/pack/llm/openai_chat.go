@@ -49,8 +49,10 @@ type completion struct {
 	Usage   *usage   `json:"usage,omitempty"`
 }
 
-func chunkOf(id string, created int64, model string, d delta, finish *string) completion {
-	return completion{ID: id, Object: "chat.completion.chunk", Created: created, Model: model, Choices: []choice{{Delta: &d, Finish: finish}}}
+// chunk is c as a piece of it is sent in a stream.
+func (c completion) chunk(d delta, finish *string) completion {
+	c.Object, c.Usage, c.Choices = "chat.completion.chunk", nil, []choice{{Delta: &d, Finish: finish}}
+	return c
 }
 
 // roleOf is told with the first piece alone.
@@ -102,9 +104,9 @@ func createChat(x *sim.Exchange) sim.Answer {
 	}
 	var s stream
 	for i, w := range words {
-		s.event("", chunkOf(c.ID, c.Created, a.Model, delta{Role: roleOf(i), Content: &w}, nil))
+		s.event("", c.chunk(delta{Role: roleOf(i), Content: &w}, nil))
 	}
-	s.event("", chunkOf(c.ID, c.Created, a.Model, delta{}, &finish))
+	s.event("", c.chunk(delta{}, &finish))
 	if a.Options.Usage {
 		c.Object, c.Choices = "chat.completion.chunk", []choice{}
 		s.event("", c)

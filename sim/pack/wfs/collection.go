@@ -34,7 +34,11 @@ func getFeature(x *sim.Exchange) sim.Answer {
 	case format != "" && !strings.Contains(strings.ToLower(format), "gml") && !strings.Contains(format, "xml"):
 		return failed(x, exception{"InvalidParameterValue", "outputFormat", "There is no format " + format + "."})
 	case q.speaks() == "2.0.0":
-		return gml32(x, w, page, [2]string{said, next(x, q, w, len(page), matched)})
+		follows := ""
+		if !q.hits && w.leadsOn(len(page), matched) {
+			follows = next(x, w.start+len(page))
+		}
+		return gml32(x, w, page, [2]string{said, follows})
 	case q.speaks() == "1.1.0":
 		n := len(page)
 		if q.hits {
@@ -53,18 +57,15 @@ func (q query) unspoken() *exception {
 	return &exception{"InvalidParameterValue", "version", "Version " + q.version + " is not one of " + strings.Join(versions, ", ") + "."}
 }
 
-// next is the address of the next page, "" if none is told.
-func next(x *sim.Exchange, q query, w wanted, returned, matched int) string {
-	if q.hits || !w.leadsOn(returned, matched) {
-		return ""
-	}
+// next is the address of the page that begins at start.
+func next(x *sim.Exchange, start int) string {
 	values := x.Request.URL.Query()
 	for name := range values {
 		if strings.EqualFold(name, "startIndex") {
 			values.Del(name)
 		}
 	}
-	values.Set("startIndex", strconv.Itoa(w.start+returned))
+	values.Set("startIndex", strconv.Itoa(start))
 	return stock.URL(x, "/") + "?" + values.Encode()
 }
 
