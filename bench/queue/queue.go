@@ -129,7 +129,7 @@ func flow(ctx context.Context, s subject, most time.Duration) (f Flow, err error
 	if e := failed.Load(); e != nil {
 		return f, *e
 	}
-	in := float64(n.Load())
+	in := float64(max(n.Load(), 1))
 	f.Enqueued, f.EnqueueCPU = in/time.Since(begun).Seconds(), float64((cpu()-used).Microseconds())/in
 	if err := s.fill(ctx, int(in)); err != nil { // so that the workers do not run dry
 		return f, err
