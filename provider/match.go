@@ -141,16 +141,15 @@ func (j jsonPath) String() string { return j.text }
 // Select implements classify.Selector.
 func (j jsonPath) Select(doc any) []any { return j.path.Select(doc) }
 
-// Path is a JSON path.
+// Path is a JSON path that takes linear time.
 func Path(p *classify.Selector) sheet.Value {
 	return sheet.Parsed{
 		Parse: func(text string) error {
-			compiled, err := jsonpath.Parse(text)
-			if err != nil {
-				return errors.New("this is not a JSON path")
+			compiled, err := compilePath(text)
+			if err == nil {
+				*p = jsonPath{text, compiled}
 			}
-			*p = jsonPath{text, compiled}
-			return nil
+			return err
 		},
 		Show: func() (string, bool) {
 			j, ok := (*p).(jsonPath)
