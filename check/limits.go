@@ -23,7 +23,7 @@ func limits() []Case {
 			Needs: []Claim{Retries, Paces, Parallel, Remembers},
 			Rule:  Rule{"a client that shares a credential does not come back early, whoever was told", "T9, G9"},
 			World: limited(rate.Limit{Name: "requests", Capacity: 2, Refill: 4,
-				Penalty: rate.Penalty{First: time.Second, Max: 4 * time.Second, Grace: 150 * time.Millisecond}}),
+				Penalty: rate.Penalty{First: time.Second, Max: 4 * time.Second, Grace: 400 * time.Millisecond}}),
 			Ask: spaced(reads(12, 0), 100*time.Millisecond), Judge: unpunished},
 	}
 }

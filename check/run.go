@@ -73,6 +73,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	began := time.Now()
 	report := &Report{Client: hello, Seed: o.Seed, Began: began.UTC().Truncate(time.Second), Results: r.all(ctx, cases)}
 	report.Took = time.Since(began)
+	if o.Via != "" && s.seen.Load() == 0 && ctx.Err() == nil {
+		return nil, fmt.Errorf("check: no request came through the gateway at %s; let it lead to http://%s", o.Via, s.addr)
+	}
 	report.grade()
 	if ctx.Err() != nil {
 		return report, context.Cause(ctx)

@@ -27,6 +27,8 @@ type stage struct {
 	other     *sim.API
 	servers   []*http.Server
 	base      string // without the case
+	addr      string // where the worlds are served
+	seen      atomic.Int64
 	elsewhere string
 	running   sync.WaitGroup
 
@@ -58,6 +60,7 @@ func newStage(o *Options) (*stage, error) {
 	if s.base, err = s.serve(cmp.Or(o.Listen, "127.0.0.1:0"), s.watched()); err != nil {
 		return nil, err
 	}
+	s.addr = strings.TrimPrefix(s.base, "http://")
 	there, err := s.serve("127.0.0.1:0", s.other)
 	if err != nil {
 		s.close()
@@ -90,6 +93,7 @@ func (s *stage) serve(addr string, h http.Handler) (string, error) {
 // watched serves the api and counts.
 func (s *stage) watched() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.seen.Add(1)
 		id, _ := cut(strings.TrimPrefix(r.URL.Path, "/t/"), "/")
 		s.mu.Lock()
 		g := s.guards[id]

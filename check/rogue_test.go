@@ -1,0 +1,146 @@
+//go:build linux
+
+package check_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heedproject/heed/check"
+	"github.com/heedproject/heed/sim"
+)
+
+// oneRead is a case that any client passes that sends one request and ends.
+func oneRead() []check.Case {
+	return []check.Case{{ID: "rogue/read", Title: "GET",
+		World: func(check.Place) sim.World { return sim.World{} },
+		Ask:   []check.Operation{{ID: "read", Path: "/v1/bibs/1"}},
+		Judge: func(*check.Evidence) check.Verdict { return check.Verdict{Mark: check.Pass} }}}
+}
+
+// rogue lets a shell script loose and returns what it was told.
+func rogue(t *testing.T, c check.Client, limit time.Duration) check.Result {
+	t.Helper()
+	r, err := check.Run(t.Context(), check.Options{Client: c, Cases: oneRead(), Limit: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Results[0]
+}
+
+func shell(script string) check.Command {
+	return check.Command{Args: []string{"/bin/sh", "-c", script, "sh", "{url}"}, Env: os.Environ()}
+}
+
+func speaking(script string) check.Lines {
+	return check.Lines{Args: []string{"/bin/sh", "-c", `echo '{"name":"rogue","claims":["retry"]}'; ` + script}, Env: os.Environ()}
+}
+
+func TestACommandThatHangsIsEnded(t *testing.T) {
+	got := rogue(t, shell("sleep 1000"), 300*time.Millisecond)
+	if got.Mark != check.Fail || !strings.Contains(got.Cause, "did not end in time") {
+		t.Errorf("got %s: %s", got.Mark, got.Cause)
+	}
+}
+
+func TestACommandThatFloodsIsEnded(t *testing.T) {
+	got := rogue(t, shell("exec cat /dev/zero"), time.Minute)
+	if got.Mark != check.Fail || !strings.Contains(got.Cause, "wrote more than 64 MiB") {
+		t.Errorf("got %s: %s", got.Mark, got.Cause)
+	}
+}
+
+func TestACommandThatCrashesHasReportedFailure(t *testing.T) {
+	cases := oneRead()
+	var believed bool
+	cases[0].Judge = func(e *check.Evidence) check.Verdict {
+		believed = e.Outcomes["read"].OK
+		return check.Verdict{Mark: check.Pass}
+	}
+	_, err := check.Run(t.Context(), check.Options{Client: shell("kill -SEGV $$"), Cases: cases})
+	if err != nil || believed {
+		t.Errorf("got %v, success %v", err, believed)
+	}
+}
+
+func TestChildrenThatLeftTheGroupEndWithTheirClient(t *testing.T) {
+	word := "1000." + strconv.Itoa(os.Getpid())
+	cases := oneRead()
+	left := 0
+	cases[0].Judge = func(e *check.Evidence) check.Verdict {
+		left = e.Output.Left
+		return check.Verdict{Mark: check.Pass}
+	}
+	// The child has a session of its own and holds the outputs open.
+	script := "setsid sleep " + word + " & while ! grep -qs sleep /proc/$!/comm; do :; done"
+	if _, err := check.Run(t.Context(), check.Options{Client: shell(script), Cases: cases}); err != nil {
+		t.Fatal(err)
+	}
+	if left != 1 {
+		t.Errorf("%d processes were left behind, want 1", left)
+	}
+	if still := running(t, word); still != "" {
+		t.Errorf("still running: %s", still)
+	}
+}
+
+// running finds a process by a word in its command line.
+func running(t *testing.T, word string) string {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		line, err := os.ReadFile(f)
+		if err == nil && bytes.Contains(line, []byte(word)) && bytes.Contains(line, []byte("sleep")) {
+			return f
+		}
+	}
+	return ""
+}
+
+func TestAClientThatWritesGarbageIsToldSo(t *testing.T) {
+	got := rogue(t, speaking("read line; echo what; echo '[1,2'; exit 3"), 20*time.Second)
+	if want := "wrote 2 lines that are no outcome and ended with status 3"; got.Mark != check.Fail || !strings.Contains(got.Cause, want) {
+		t.Errorf("got %s: %s, want %q", got.Mark, got.Cause, want)
+	}
+}
+
+func TestAClientThatEndsInTheMiddleIsToldSo(t *testing.T) {
+	got := rogue(t, speaking("read line; kill -KILL $$"), 20*time.Second)
+	if got.Mark != check.Fail || !strings.Contains(got.Cause, "in the middle of an operation") {
+		t.Errorf("got %s: %s", got.Mark, got.Cause)
+	}
+}
+
+func TestALineWithoutAnEndIsBounded(t *testing.T) {
+	got := rogue(t, speaking("exec cat /dev/zero"), time.Minute)
+	if got.Mark != check.Fail || !strings.Contains(got.Cause, "wrote more than 64 MiB") {
+		t.Errorf("got %s: %s", got.Mark, got.Cause)
+	}
+}
+
+func TestAProgramThatDoesNotGreetIsRefusedWithWhatItWrote(t *testing.T) {
+	_, err := check.Run(t.Context(), check.Options{Cases: oneRead(),
+		Client: check.Lines{Args: []string{"/bin/sh", "-c", "echo usage: client; exit 2"}, Env: os.Environ()}})
+	if err == nil || !strings.Contains(err.Error(), "usage: client") || !strings.Contains(err.Error(), "it must begin with a line") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAClientThatSendsWithoutEndIsStopped(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("there is no curl")
+	}
+	got := rogue(t, shell(`curl -s "$1?[1-20000]" >/dev/null`), time.Minute)
+	if got.Mark != check.Fail || !strings.Contains(got.Cause, "flooded the server with more than 5000 requests") {
+		t.Errorf("got %s: %s", got.Mark, got.Cause)
+	}
+}
