@@ -1,0 +1,201 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heedproject/heed/check"
+	"github.com/heedproject/heed/check/report"
+)
+
+// found is a report with one case of each mark.
+func found() *check.Report {
+	rule := check.Rule{Text: "a rule", Source: "RFC 9110"}
+	return &check.Report{
+		Client: check.Hello{Name: "curl", Version: "8"}, Seed: 7, Took: 2 * time.Second, Grade: "D", Score: 0.5,
+		Groups: []check.Grade{
+			{Group: "final", Grade: "D", Score: 0.5, Passed: 1, Failed: 1},
+			{Group: "tokens", Grade: "-", NA: 1, Unknown: 1},
+		},
+		Results: []check.Result{
+			{ID: "final/400", Group: "final", Title: "GET: 400", Rule: rule, Weight: 1, Mark: check.Pass, Cause: "1 request"},
+			{ID: "final/404", Group: "final", Title: "GET: <404>", Rule: rule, Weight: 1, Mark: check.Fail, Cause: "2 requests & more",
+				Timeline: []check.Event{{Operation: "read", Number: 1, Method: "GET", Status: 404},
+					{At: time.Second, Operation: "read", Number: 2, Method: "GET", Status: 404, Gap: time.Second}}},
+			{ID: "tokens/expire", Group: "tokens", Title: "a token", Rule: rule, Weight: 1, Mark: check.NA, Cause: "not claimed"},
+			{ID: "tokens/refused", Group: "tokens", Title: "no token", Rule: rule, Weight: 1, Mark: check.Unknown, Cause: "not seen"},
+		},
+	}
+}
+
+func written(t *testing.T, write func(io.Writer, *check.Report) error, r *check.Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTheScorecardShowsWhatDidNotPassWithItsCause(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.Text(&b, found(), report.Terminal{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"curl 8", "final        D", "1 of 2", "final/404", "2 requests & more", "rule: a rule (RFC 9110)", "tokens/refused"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("lacks %q:\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "final/400") || strings.Contains(b.String(), "\x1b") {
+		t.Errorf("shows what passed, or colours:\n%s", b.String())
+	}
+}
+
+func TestNoCauseIsWiderThanTheTerminal(t *testing.T) {
+	r := found()
+	r.Results[1].Cause = strings.Repeat("many words ", 40)
+	var b bytes.Buffer
+	if err := report.Text(&b, r, report.Terminal{Width: 50}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 50 {
+			t.Errorf("%d characters: %s", n, line)
+		}
+	}
+}
+
+func TestColoursAreWrittenWhereTheyAreAskedFor(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.Text(&b, found(), report.Terminal{Color: true}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "\x1b[31mfail") {
+		t.Errorf("got %q", b.String())
+	}
+}
+
+func TestAReportIsReadAsItWasWritten(t *testing.T) {
+	got, err := report.Read([]byte(written(t, report.JSON, found())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got, found()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatIsNoReportIsRefused(t *testing.T) {
+	for _, text := range []string{"", "{}", "[]", `{"results": 3}`} {
+		if _, err := report.Read([]byte(text)); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"grade":"A","results":[{"id":"a/b","verdict":"pass"}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := report.Read(text)
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		if err := report.HTML(&b, r); err != nil {
+			t.Error(err)
+		}
+		if len(report.Compare(r, r)) > 2*len(r.Results) {
+			t.Error("more changes than cases")
+		}
+	})
+}
+
+func TestJUnitCountsFailuresAndWhatWasSkipped(t *testing.T) {
+	var got struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Skipped  int `xml:"skipped,attr"`
+		Suites   []struct {
+			Name  string `xml:"name,attr"`
+			Cases []struct {
+				Name    string `xml:"name,attr"`
+				Failure *struct {
+					Message string `xml:"message,attr"`
+				} `xml:"failure"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal([]byte(written(t, report.JUnit, found())), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Tests != 4 || got.Failures != 1 || got.Skipped != 2 {
+		t.Errorf("got %d tests, %d failures, %d skipped", got.Tests, got.Failures, got.Skipped)
+	}
+	if f := got.Suites[0].Cases[1].Failure; f == nil || f.Message != "2 requests & more" {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestAKnownFailureIsNoFailureOfJUnit(t *testing.T) {
+	r := found()
+	r.Results[1].Known = true
+	if got := written(t, report.JUnit, r); strings.Contains(got, "<failure") {
+		t.Error(got)
+	}
+}
+
+func TestThePageHoldsEveryCaseAndNeedsNothingElse(t *testing.T) {
+	got := written(t, report.HTML, found())
+	for _, want := range []string{"final/400", "2 requests &amp; more", "GET: &lt;404&gt;", "read, request 2: GET at 1.000 s, 1.000 s after the answer before; answered 404"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("lacks %q", want)
+		}
+	}
+	for _, never := range []string{"<script", "<link", "src=", "@import", "url("} {
+		if strings.Contains(got, never) {
+			t.Errorf("has %q", never)
+		}
+	}
+}
+
+func TestThePageShowsHowAFleetSpread(t *testing.T) {
+	r := found()
+	fleet := check.Result{ID: "fleet/backoff", Group: check.FleetGroup, Title: "32 workers", Mark: check.Pass}
+	for i := range 12 {
+		fleet.Timeline = append(fleet.Timeline, check.Event{Operation: "worker-" + string(rune('a'+i)), Number: 1, Status: 503})
+	}
+	r.Results = append(r.Results, fleet)
+	if got := written(t, report.HTML, r); !strings.Contains(got, "Dispersion") || !strings.Contains(got, "worker-l, request 1") {
+		t.Error("there is no picture of the fleet")
+	}
+}
+
+func TestTheBadgeIsXMLWithTheGrade(t *testing.T) {
+	got := written(t, report.Badge, found())
+	var any struct{ XMLName xml.Name }
+	if err := xml.Unmarshal([]byte(got), &any); err != nil || any.XMLName.Local != "svg" || !strings.Contains(got, ">D</text>") {
+		t.Errorf("%v: %s", err, got)
+	}
+}
+
+func TestCompareTellsWhatIsNewWhatIsGoneAndWhatIsOtherwise(t *testing.T) {
+	old, now := found(), found()
+	now.Results[1].Mark = check.Pass
+	now.Results[0].ID = "final/409"
+	var got []string
+	for _, c := range report.Compare(old, now) {
+		got = append(got, c.ID+": "+string(c.Before)+" "+string(c.After))
+	}
+	want := []string{"final/409:  pass", "final/404: fail pass", "final/400: pass "}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Error(diff)
+	}
+}
