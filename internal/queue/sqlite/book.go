@@ -37,7 +37,9 @@ type book struct {
 	out   map[string]*row
 	live  int   // calls queued or running
 	token int64 // of the last lease
-	last  int   // size of the last batch
+	// latest is the latest now that was told, see clock.
+	latest int64
+	last   int // size of the last batch
 
 	m       *mover
 	moving  bool
@@ -116,6 +118,10 @@ func newBook(ctx context.Context, s *Store, c *sql.Conn) (*book, error) {
 	})
 	if err != nil {
 		return nil, wrap("count the calls of "+s.path, err)
+	}
+	err = each(ctx, c, "SELECT created FROM calls ORDER BY seq DESC LIMIT 1", func(r *sql.Rows) error { return r.Scan(&b.latest) })
+	if err != nil {
+		return nil, wrap("read the calls of "+s.path, err)
 	}
 	b.m, err = s.mover(ctx)
 	return b, err

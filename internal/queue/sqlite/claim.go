@@ -18,6 +18,7 @@ const maxRescue = 256
 func (s *Store) Claim(ctx context.Context, now time.Time, ask queue.Ask) (queue.Batch, error) {
 	var h hand
 	err := s.do(ctx, func(b *book) error {
+		b.clock(now)
 		b.rescue(now)
 		h = b.claim(now, ask)
 		return nil

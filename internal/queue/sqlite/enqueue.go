@@ -29,6 +29,7 @@ func (s *Store) Enqueue(ctx context.Context, now time.Time, calls []queue.Call) 
 	}
 	receipts := make([]queue.Receipt, len(calls))
 	err := s.do(ctx, func(b *book) error {
+		b.latest = max(b.latest, nanos(now))
 		for i := range parcels {
 			receipts[i] = b.enqueue(now, &parcels[i])
 		}

@@ -116,6 +116,7 @@ type statements struct {
 	take, taken, retake                               *sql.Stmt
 	newGate, setGate, serve, closeGate, tally         *sql.Stmt
 	heads, upcoming, lost, bySeq, byID                *sql.Stmt
+	stillDue, stillOpen                               *sql.Stmt
 	lease, begin, renew, save                         *sql.Stmt
 	request, erase, replace, answer, free             *sql.Stmt
 	versions, revise, expired, ended, overdue, untake *sql.Stmt
@@ -148,6 +149,8 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 			ORDER BY next_at, seq LIMIT ?`},
 		{&q.upcoming, `SELECT next_at FROM calls INDEXED BY due WHERE state = 0 AND gate = ? AND priority = ? AND next_at > ?
 			ORDER BY next_at LIMIT 1`},
+		{&q.stillDue, `UPDATE calls SET next_at = ?1 WHERE state = 0 AND next_at > ?1 AND next_at <= ?2 AND not_before <= ?1`},
+		{&q.stillOpen, `UPDATE gates SET closed = ?1 WHERE closed > ?1 AND closed <= ?2 AND source <> ?3 RETURNING gate`},
 		{&q.lost, `SELECT seq FROM calls INDEXED BY leases WHERE state = 1 AND lease_until <= ? LIMIT ?`},
 		{&q.bySeq, `SELECT ` + columns + `, c.trail, r.sealed FROM json_each(?) j JOIN calls c ON c.seq = j.value
 			LEFT JOIN requests r ON r.seq = c.seq`},
