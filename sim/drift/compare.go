@@ -188,9 +188,7 @@ func (r *replay) send(e *Exchange) *answer {
 	if e.RequestType != "" {
 		req.Header.Set("Content-Type", e.RequestType)
 	}
-	for name, values := range r.Header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, r.Header)
 	w := &answer{header: http.Header{}}
 	r.api.ServeHTTP(w, req)
 	return w
