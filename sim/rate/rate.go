@@ -144,9 +144,11 @@ func (l Limit) Check() error {
 		return fmt.Errorf("limit %q: a refill of %v per second is no rate; give more than 0", l.Name, l.Refill)
 	case (l.Kind == FixedWindow || l.Kind == SlidingWindow) && l.Window <= 0:
 		return fmt.Errorf("limit %q: a %s needs a window", l.Name, l.Kind)
+	case l.Window > longest || l.Midnight < 0 || l.Midnight > 24*time.Hour:
+		return fmt.Errorf("limit %q: a window lasts up to %v, and midnight is an hour of the day", l.Name, longest)
 	case l.Scope == PathValue && l.Value == "":
 		return fmt.Errorf("limit %q: say which path value has a meter of its own", l.Name)
-	case l.Penalty.First < 0 || l.Penalty.Max > longest || l.Penalty.First > longest:
+	case l.Penalty.First < 0 || max(l.Penalty.First, l.Penalty.Max, l.Penalty.BanFor) > longest:
 		return fmt.Errorf("limit %q: a penalty lasts from 0 to %v", l.Name, longest)
 	}
 	return nil

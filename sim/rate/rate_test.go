@@ -1,6 +1,7 @@
 package rate_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -122,6 +123,19 @@ func TestALimitThatCannotBeIsRefused(t *testing.T) {
 	} {
 		if l.Check() == nil {
 			t.Errorf("%+v: no error", l)
+		}
+	}
+}
+
+func TestALimitThatLastsTooLongIsRefused(t *testing.T) {
+	for name, l := range map[string]rate.Limit{
+		"a window":  {Kind: rate.FixedWindow, Capacity: 1, Window: math.MaxInt64},
+		"a ban":     {Kind: rate.TokenBucket, Capacity: 1, Refill: 1, Penalty: rate.Penalty{First: 1, BanAfter: 1, BanFor: math.MaxInt64}},
+		"a penalty": {Kind: rate.TokenBucket, Capacity: 1, Refill: 1, Penalty: rate.Penalty{First: 1, Max: math.MaxInt64}},
+		"midnight":  {Kind: rate.Daily, Capacity: 1, Midnight: math.MaxInt64},
+	} {
+		if l.Check() == nil {
+			t.Errorf("%s: taken", name)
 		}
 	}
 }

@@ -264,7 +264,7 @@ func (f *file) place(r *sheet.Reader, top *sheet.Node, err error) {
 		r.Problem(at, path, remedy, "%s", strings.TrimPrefix(message, path+": "))
 		return
 	}
-	for _, s := range append([]script{f.script}, valuesOf(f.cases)...) {
+	for _, s := range append(valuesOf(f.cases), f.script) { // the marks of cases first: that of the world is empty
 		if i := bad.Line - 1; i < len(s.lines) && strings.Contains(err.Error(), s.mark) {
 			r.Problem(s.lines[i], "steps", bad.Remedy, "%s", bad.Message)
 			return

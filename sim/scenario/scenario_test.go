@@ -208,3 +208,11 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestAProblemOfACaseIsPlacedInTheCase(t *testing.T) {
+	_, err := scenario.Read("w.yaml", []byte("packs: [generic]\nsteps:\n  GET /v1/bibs: ok\ncases:\n  alpha:\n    steps:\n      no.operation: 503\n"), pack.Named)
+	bad, ok := errors.AsType[*scenario.Error](err)
+	if !ok || len(bad.All()) != 1 || bad.All()[0].Line != 7 {
+		t.Errorf("got %v", err)
+	}
+}
