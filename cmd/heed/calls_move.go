@@ -26,7 +26,7 @@ type callsExportCmd struct {
 
 // Help is what heed calls export --help says beside the flags.
 func (callsExportCmd) Help() string {
-	return `One envelope a line: the whole call in the clear, as heed calls import and POST /_heed/calls take it. Without --state it takes what is queued, dead, quarantined or unknown. Calls whose request is erased, as after a success, are left out.
+	return `One envelope a line: the whole call in the clear, as heed calls import and POST /_heed/calls take it. Without --state it takes what is queued, dead, quarantined or unknown, but no write that may have been carried out and cannot be repeated without harm: whoever imports it sends it. Callbacks stay here. Calls whose request is erased, as after a success, are left out. What is exported stays in the queue: before an import elsewhere pause the endpoint, and cancel the calls after it, or both will send them.
 
 Examples:
 
@@ -83,15 +83,18 @@ func (c *callsExportCmd) Run(sh *shell) error {
 
 // count says how many calls an export would look at.
 func (c *callsExportCmd) count(sh *shell, d *desk, chosen chosenCalls) error {
-	if len(chosen.States) == 0 && len(chosen.IDs) == 0 {
+	asked := len(chosen.States)+len(chosen.IDs) > 0
+	if !asked {
 		chosen.States = []string{queue.Queued.String(), queue.Dead.String(), queue.Quarantined.String(), queue.Unknown.String()}
 	}
 	n := 0
-	for _, err := range d.each(sh.ctx, chosen) {
+	for call, err := range d.each(sh.ctx, chosen) {
 		if err != nil {
 			return err
 		}
-		n++
+		if call.Endpoint != "_callback" && (asked || call.state() != queue.Unknown || call.Repeatable) {
+			n++
+		}
 	}
 	_, err := fmt.Fprintf(sh.out, "%d call(s) would be exported\n", n)
 	return err

@@ -253,6 +253,9 @@ func (d *desk) did(action string, o *order, out *done, err error) error {
 }
 
 // export writes envelopes, one a line. A call whose request is erased has none.
+// Callbacks are left out: the calls that they tell of lie here. So are writes
+// that may have been carried out, unless they are asked for: whoever takes the
+// envelopes in sends them.
 func (d *desk) export() error {
 	var o order
 	if err := d.read(&o); err != nil {
@@ -262,8 +265,11 @@ func (d *desk) export() error {
 		return wrong("say why: the audit log keeps it")
 	}
 	enc := json.NewEncoder(d.w)
-	n := 0
+	n, asked := 0, len(o.Filter.States)+len(o.Filter.IDs) > 0
 	err := d.each(&o.Filter, []queue.State{queue.Queued, queue.Dead, queue.Quarantined, queue.Unknown}, func(f *queue.Facts) error {
+		if f.Endpoint == callbackEndpoint || !asked && f.State == queue.Unknown && !f.Repeatable {
+			return nil
+		}
 		c, err := d.Store.Reveal(d.r.Context(), f.ID)
 		if errors.Is(err, queue.ErrErased) || errors.Is(err, queue.ErrNotFound) {
 			return nil
@@ -362,6 +368,7 @@ func (d *desk) take1(n int, line []byte, out *imported) error {
 	}
 	switch receipts[0].Admission {
 	case queue.New:
+		d.watch(d.r.Context(), &c, receipts[0].ID)
 		out.Accepted++
 	case queue.Duplicate:
 		out.Duplicates++
@@ -374,9 +381,16 @@ func (d *desk) take1(n int, line []byte, out *imported) error {
 // callOf makes the call that an envelope describes, by the rules that hold for
 // requests.
 func (d *desk) callOf(e *queue.Envelope) (queue.Call, string) {
-	r, err := requestOf(e, d.r)
+	said := *e
+	said.Tenant = "" // here it is what the queue had, the client's name before the caller's word
+	r, err := requestOf(&said, d.r)
 	if err != nil {
 		return queue.Call{}, err.Error()
+	}
+	for part := range strings.SplitSeq(e.Tenant, "/") {
+		if e.Tenant != "" && part != "" && !word(part) {
+			return queue.Call{}, "tenant has visible ASCII characters"
+		}
 	}
 	x := exchange{g: d.g, table: d.t, r: r, route: d.t.routes[e.Endpoint]}
 	if x.route == nil {

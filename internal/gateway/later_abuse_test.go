@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -223,6 +224,53 @@ func TestAnEditCannotMakeACallThatCannotBeSent(t *testing.T) {
 		time.Sleep(time.Minute)
 		if h := l.sights()[1].header; h["heed-attempt"] != nil || h["X-A"] == nil {
 			t.Errorf("what was edited was sent as %v", h)
+		}
+	})
+}
+
+func TestAMoveTakesNoCallbacksAndNoWritesThatMayHaveBeenCarriedOut(t *testing.T) {
+	withCallbacks(t, func(l *later) {
+		l.set.Endpoints[0].Transport.Policy.Key.Header = "" // the provider honours no keys
+		l.api = func(r *http.Request, _ int) (int, http.Header, string) {
+			if r.Method == "POST" {
+				return 0, nil, "" // cut off
+			}
+			return 422, nil, "no"
+		}
+		if s := l.end(l.async("POST", "/api/write", "b", "Heed-Retry", "off")); s.State != "unknown" {
+			t.Fatalf("got %+v, want unknown", s)
+		}
+		l.end(l.async("GET", "/api/dead", ""))
+		l.operate("POST", "/_heed/endpoints/api/pause", "", &endpointStanding{})
+		l.async("GET", "/api/queued", "", "Heed-Callback", "https://hooks.test/h")
+		a := l.operate("POST", "/_heed/calls/export", `{"why":"move"}`, nil)
+		if strings.Count(a.text, "\n") != 2 || !strings.Contains(a.text, `"/dead"`) || !strings.Contains(a.text, `"/queued"`) {
+			t.Errorf("by default: got\n%s\nwant the dead and the queued call", a.text)
+		}
+		a = l.operate("POST", "/_heed/calls/export", `{"why":"move","filter":{"states":["unknown"]}}`, nil)
+		if strings.Count(a.text, "\n") != 1 || !strings.Contains(a.text, `"/write"`) {
+			t.Errorf("by its state: got\n%s", a.text)
+		}
+	})
+}
+
+func TestACallOfALongTenantOfAClientCanBeMoved(t *testing.T) {
+	bubble(t, func(s *Settings, _ *policy.Policy) {
+		s.Clients = []Client{{Name: "shop", Token: DigestOf(mask.Secret("ta"))}}
+	}, func(l *later) {
+		l.api = answers(422, "no")
+		at := l.do(l.Gateway, "POST", "/api/x", "b", "Prefer", "respond-async", "Heed-Token", "ta", "Heed-Tenant", strings.Repeat("t", 128)).Header.Get("Location")
+		time.Sleep(time.Minute)
+		text := l.operate("POST", "/_heed/calls/export", `{"why":"move"}`, nil).text
+		if n, err := l.store.Purge(l.Context(), []string{l.id(at)}); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		var got imported
+		if l.operate("POST", "/_heed/calls/import", text, &got); got.Accepted != 1 {
+			t.Errorf("got %+v, want it to be taken in again", got)
+		}
+		if f, err := l.store.Get(l.Context(), l.id(at)); err != nil || f.Tenant != "shop/"+strings.Repeat("t", 128) {
+			t.Errorf("got tenant %q, %v", f.Tenant, err)
 		}
 	})
 }
