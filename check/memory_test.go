@@ -52,8 +52,12 @@ func (m *memory) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	}
 }
 
-// transport makes connections of its own over the memory.
+// transport makes connections of its own over the memory, or over TCP where
+// there is none.
 func (m *memory) transport() *http.Transport {
+	if m == nil {
+		return &http.Transport{MaxIdleConnsPerHost: 64}
+	}
 	return &http.Transport{DialContext: m.Dial, MaxIdleConnsPerHost: 64}
 }
 

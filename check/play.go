@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -172,9 +173,7 @@ func (p *play) why() string {
 func (p *play) task(o *Operation) Task {
 	t := Task{ID: o.ID, Kind: cmp.Or(o.Kind, Call), Method: cmp.Or(o.Method, "GET"), URL: p.place.Base + o.Path,
 		Header: map[string]string{"Accept": "application/json"}, Body: o.Body, Keyed: o.Keyed, Tenant: o.Tenant, DeadlineMS: o.Deadline.Milliseconds()}
-	for name, v := range o.Header {
-		t.Header[name] = v
-	}
+	maps.Copy(t.Header, o.Header)
 	if !p.of.needs(Tokens) {
 		t.Header["Authorization"] = "Bearer " + p.keys[o.Worker]
 	}
@@ -227,20 +226,21 @@ func (p *play) close() Output {
 
 // leaks are the secrets of the case that the client has told.
 func (p *play) leaks(out Output) []string {
-	text := out.Text
+	var text strings.Builder
+	text.WriteString(out.Text)
 	for _, o := range p.outcomes {
-		text += "\n" + o.Error
+		text.WriteString("\n" + o.Error)
 	}
 	var told []string
 	for _, k := range p.keys {
 		switch {
-		case strings.Contains(text, k):
+		case strings.Contains(text.String(), k):
 			told = append(told, "the API key")
-		case strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(k))):
+		case strings.Contains(text.String(), base64.StdEncoding.EncodeToString([]byte(k))):
 			told = append(told, "the API key in base64")
 		}
 	}
-	if strings.Contains(text, hookSecret) {
+	if strings.Contains(text.String(), hookSecret) {
 		told = append(told, "the secret of the webhooks")
 	}
 	return slices.Compact(told)

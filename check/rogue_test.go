@@ -13,16 +13,7 @@ import (
 	"time"
 
 	"github.com/heedproject/heed/check"
-	"github.com/heedproject/heed/sim"
 )
-
-// oneRead is a case that any client passes that sends one request and ends.
-func oneRead() []check.Case {
-	return []check.Case{{ID: "rogue/read", Title: "GET",
-		World: func(check.Place) sim.World { return sim.World{} },
-		Ask:   []check.Operation{{ID: "read", Path: "/v1/bibs/1"}},
-		Judge: func(*check.Evidence) check.Verdict { return check.Verdict{Mark: check.Pass} }}}
-}
 
 // rogue lets a shell script loose and returns what it was told.
 func rogue(t *testing.T, c check.Client, limit time.Duration) check.Result {

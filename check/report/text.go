@@ -110,7 +110,7 @@ func wrap(text string, width int) []string {
 	width = max(width, 20)
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case line == "":
 			line = word
