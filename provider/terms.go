@@ -74,7 +74,7 @@ func (t *Terms) Fields() []sheet.Field {
 func allowFields(a *policy.Allow) sheet.Value {
 	return sheet.Block{Fields: []sheet.Field{
 		{Name: "methods", Doc: "Methods. Nothing: all.", Value: Methods(&a.Methods)},
-		{Name: "path", Doc: "A glob of the path. Nothing: all.", Value: Glob(&a.Path)},
+		{Name: "path", Doc: "A glob of the path below url: * within a segment, ** across segments. Nothing: all.", Value: Glob(&a.Path)},
 	}}
 }
 
@@ -137,7 +137,7 @@ func (t *Terms) limitFields() sheet.Block {
 func groupFields(g *policy.Group) sheet.Value {
 	return sheet.Block{Fields: []sheet.Field{
 		{Name: "name", Doc: "The name in waits and metrics.", Required: true, Value: sheet.Text(&g.Name)},
-		{Name: "paths", Doc: "Globs: * within a segment, ** across segments.", Required: true, Value: Globs(&g.Paths)},
+		{Name: "paths", Doc: "Globs of the path below url: * within a segment, ** across segments.", Required: true, Value: Globs(&g.Paths)},
 		{Name: "concurrency", Doc: "The cap. 0: none.", Value: sheet.Int(&g.Concurrency, 0)},
 	}}
 }

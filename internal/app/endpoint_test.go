@@ -10,6 +10,7 @@ import (
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/hint"
 	"github.com/heedproject/heed/internal/config"
+	"github.com/heedproject/heed/policy"
 	"github.com/heedproject/heed/provider"
 )
 
@@ -104,6 +105,18 @@ func TestAFactThatNobodyVerifiedIsToldOnce(t *testing.T) {
 	for _, want := range []string{`"fact":"teapot","grade":"general"`, `"fact":"X-Again","grade":"unverified"`, `"fact":"limits","grade":"unverified"`} {
 		if got := strings.Count(log.String(), `"msg":"unverified fact used","endpoint":"api",`+want); got != 1 {
 			t.Errorf("%s told %d times, want once:\n%s", want, got, log.String())
+		}
+	}
+}
+
+func TestGlobsAreOfThePathBelowTheURL(t *testing.T) {
+	e := api(t, "api", func(w http.ResponseWriter, r *http.Request) {})
+	e.URL.Path = "/iii/sierra-api"
+	e.Policy.Allow = []policy.Allow{{Path: "/v6/bibs/**"}}
+	a := start(t, settings(e), Options{})
+	for path, want := range map[string]int{"/api/v6/bibs/1": 200, "/api/v6/patrons/1": 403} {
+		if got, _ := get(t, a.DataAddr(), path); got != want {
+			t.Errorf("%s: got %d, want %d", path, got, want)
 		}
 	}
 }

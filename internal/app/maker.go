@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/heedproject/heed"
@@ -71,7 +74,7 @@ func (m *maker) unit(e *config.Endpoint, old *unit) (*unit, error) {
 
 // build checks the endpoint as a whole and makes it.
 func (m *maker) build(e *config.Endpoint, want spec) (*unit, error) {
-	p := e.Policy
+	p := below(e.Policy, e.URL)
 	p.Endpoint = e.Name
 	if e.Async.OnOpen != "" { // whoever waits is answered at once, or enqueued
 		p.Breaker.OnOpen = policy.OnOpenFail
@@ -177,4 +180,31 @@ func (m *maker) doubt(endpoint, fact string, grade provider.Grade) {
 	m.log.Warn("unverified fact used", slog.String("endpoint", endpoint), slog.String("fact", fact),
 		slog.String("grade", string(grade)),
 		slog.String("advice", "compare it with the provider's documentation, then write it into heed.yaml with its source"))
+}
+
+// below returns p with its globs for the whole path: in heed.yaml they are
+// written for what stands below the URL of the endpoint.
+func below(p policy.Policy, u *url.URL) policy.Policy {
+	base := strings.TrimSuffix(u.Path, "/")
+	if base == "" {
+		return p
+	}
+	whole := func(glob string) string {
+		if strings.HasPrefix(glob, "/") {
+			return base + glob
+		}
+		return glob
+	}
+	p.Allow = slices.Clone(p.Allow)
+	for i, a := range p.Allow {
+		p.Allow[i].Path = whole(a.Path)
+	}
+	p.Limits.Groups = slices.Clone(p.Limits.Groups)
+	for i, g := range p.Limits.Groups {
+		p.Limits.Groups[i].Paths = slices.Clone(g.Paths)
+		for j, glob := range g.Paths {
+			p.Limits.Groups[i].Paths[j] = whole(glob)
+		}
+	}
+	return p
 }
