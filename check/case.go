@@ -1,7 +1,6 @@
 package check
 
 import (
-	"slices"
 	"time"
 
 	"github.com/heedproject/heed/sim"
@@ -115,59 +114,4 @@ const (
 type Verdict struct {
 	Mark  Mark
 	Cause string
-}
-
-// Claim is a word for what a client says it does; it may have a value:
-// concurrency=4.
-type Claim string
-
-// The claims. Those of a client that says nothing are Ordinary.
-const (
-	Retries     Claim = "retry"       // it repeats what may be repeated
-	Writes      Claim = "write"       // it can send other methods than GET, and bodies
-	Headers     Claim = "header"      // it sends the header fields that it is given
-	Deadlines   Claim = "deadline"    // it gives up when it is told to
-	Keyed       Claim = "keyed"       // it repeats writes that carry an idempotency key
-	Keys        Claim = "key"         // it makes such keys by itself
-	Validates   Claim = "validate"    // it looks into a 200: JSON, emptiness
-	Envelopes   Claim = "envelope"    // it knows an error envelope in a 200
-	Counts      Claim = "count"       // it counts what it gets against what the answer says
-	Fresh       Claim = "stale"       // it refuses answers that are too old
-	Paces       Claim = "pace"        // it heeds quota headers before the next request
-	Remembers   Claim = "session"     // what one operation learns the next one knows
-	Parallel    Claim = "parallel"    // it can do several operations at a time
-	Budgets     Claim = "budget"      // it bounds its retries by a share of all calls
-	Breaks      Claim = "breaker"     // it has a circuit breaker
-	Concurrency Claim = "concurrency" // it bounds what is open at a time; needs a value
-	Cap         Claim = "cap"         // its backoff is never longer; needs a value
-	Timeouts    Claim = "timeout"     // it ends an attempt that takes too long; needs a value
-	Tenants     Claim = "tenant"      // it is fair among tenants
-	Tokens      Claim = "token"       // it gets and renews bearer tokens
-	Polls       Claim = "poll"
-	Webhooks    Claim = "webhook"
-)
-
-// Ordinary are the claims of a client that says nothing.
-func Ordinary() []Claim { return []Claim{Retries} }
-
-// value returns what follows the = of a claim, and whether it is made.
-func value(claims []Claim, c Claim) (string, bool) {
-	for _, have := range claims {
-		if name, v := cut(string(have), "="); name == string(c) {
-			return v, true
-		}
-	}
-	return "", false
-}
-
-// lacks returns the first claim that the case needs and the client lacks.
-func (c Case) lacks(claims []Claim) (Claim, bool) {
-	i := slices.IndexFunc(c.Needs, func(n Claim) bool {
-		_, ok := value(claims, n)
-		return !ok
-	})
-	if i < 0 {
-		return "", false
-	}
-	return c.Needs[i], true
 }

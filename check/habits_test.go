@@ -150,7 +150,7 @@ func oneHint(v string, resp *http.Response) (time.Duration, bool) {
 			return forever, true
 		}
 		if n > 1e8 { // an instant: nobody means three years
-			return max(0, time.Unix(n, 0).Sub(time.Now())), true
+			return max(0, time.Until(time.Unix(n, 0))), true
 		}
 		return time.Duration(n) * time.Second, true
 	}
@@ -191,9 +191,9 @@ func readQuota(resp *http.Response) (time.Duration, bool) {
 	}
 	switch {
 	case n > 1e11:
-		return max(0, time.UnixMilli(n).Sub(time.Now())), true
+		return max(0, time.Until(time.UnixMilli(n))), true
 	case n > 1e8:
-		return max(0, time.Unix(n, 0).Sub(time.Now())), true
+		return max(0, time.Until(time.Unix(n, 0))), true
 	}
 	return time.Duration(n) * time.Second, true
 }

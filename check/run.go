@@ -60,6 +60,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if hello.Claims == nil {
 		hello.Claims = Ordinary()
 	}
+	if err := unknown(slices.Concat(hello.Claims, o.Claims, o.Without)); err != nil {
+		return nil, err
+	}
 	hello.Claims = slices.DeleteFunc(slices.Concat(hello.Claims, o.Claims), func(c Claim) bool {
 		_, gone := value(o.Without, Claim(before(string(c), "=")))
 		return gone

@@ -60,6 +60,8 @@ Examples:
     heed check --listen 127.0.0.1:8650 --via http://127.0.0.1:8642/demo
     heed check --min-grade B --json report.json --html report.html -- ./client {url}
 
+For --via, a gateway of heed needs an endpoint whose url is http:// and the address of --listen, with networks: [127.0.0.1/32] and auth: {kind: passthrough}; say with --claim what it does.
+
 Exit codes: 0 graded, 1 below --min-grade or other than --known-failures, 2 command line is wrong.`
 }
 
@@ -192,6 +194,10 @@ func (checkListCmd) Run(sh *shell) error {
 			slices.Sort(needs)
 			fmt.Fprintf(sh.out, "%-32s needs: %s\n", "", strings.Join(needs, ", "))
 		}
+	}
+	fmt.Fprintln(sh.out, "\nA client claims:")
+	for _, w := range grading.Words {
+		fmt.Fprintf(sh.out, "%-32s %s\n", w.Claim, w.Means)
 	}
 	return nil
 }
