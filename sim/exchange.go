@@ -39,6 +39,7 @@ type Exchange struct {
 	counted    bool  // by the limits of the pack, and let through
 	running    []int // of these the ones that count x while it runs
 	holding    bool  // the idempotency key
+	planning   bool  // After holds x
 	ids        int   // given out
 	era        int   // of the case, when x began
 	form       url.Values
@@ -122,20 +123,6 @@ func (x *Exchange) ID(prefix string) string {
 	binary.BigEndian.PutUint64(raw[:], uint64(h))
 	binary.BigEndian.PutUint16(raw[8:], uint16(h.number(1)))
 	return prefix + strings.ToLower(base32.StdEncoding.EncodeToString(raw[:]))
-}
-
-// After runs do when d has passed on the clock of the case, alone in it as an
-// operation is. A case that was reset runs it no more.
-func (x *Exchange) After(d time.Duration, do func(now time.Time)) {
-	c, era := x.own, x.own.era
-	c.clock.after(d, func() {
-		now := c.clock.now()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.era == era {
-			do(now)
-		}
-	})
 }
 
 // Effect enters into the ledger that something was done. Subject is what it
@@ -472,21 +459,15 @@ func (x *Exchange) rest(d time.Duration) bool {
 	return false
 }
 
-// slim lets go of what only the answer needed: what After has planned may hold
-// x for as long as a resource lives.
-func (x *Exchange) slim() {
-	r := x.Request
-	x.Request = &http.Request{Method: r.Method, URL: &url.URL{Path: x.Path}, Header: http.Header{}, Host: r.Host}
-	x.w, x.Body, x.form, x.quota = nil, nil, nil, nil
-}
-
 // end settles the entry, also when a fault aborts the handler.
 func (x *Exchange) end() {
 	c := x.own
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	x.entry.took = c.clock.now().Sub(x.begun)
-	defer x.slim()
+	if x.planning {
+		defer x.slim()
+	}
 	if c.era != x.era {
 		return // the case was reset meanwhile
 	}

@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"net/http"
+	"net/url"
+	"time"
+)
 
 // Life is the states through which a resource goes by itself, by being asked
 // for, and by what is done to it:
@@ -90,4 +94,27 @@ func (l Life) enter(x *Exchange, s *Stage, state string, now time.Time) {
 			})
 		}
 	}
+}
+
+// After runs do when d has passed on the clock of the case, alone in it as an
+// operation is. A case that was reset runs it no more.
+func (x *Exchange) After(d time.Duration, do func(now time.Time)) {
+	c, era := x.own, x.own.era
+	x.planning = true
+	c.clock.after(d, func() {
+		now := c.clock.now()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.era == era {
+			do(now)
+		}
+	})
+}
+
+// slim lets go of what only the answer needed: what After has planned may hold
+// x for as long as a resource lives.
+func (x *Exchange) slim() {
+	r := x.Request
+	x.Request = &http.Request{Method: r.Method, URL: &url.URL{Path: x.Path}, Header: http.Header{}, Host: r.Host}
+	x.w, x.Body, x.form, x.quota = nil, nil, nil, nil
 }
