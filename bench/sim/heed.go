@@ -11,11 +11,12 @@ import (
 	"benchpeers/peers"
 )
 
-// heedWorld has the journal on, as always, a resource that was written, and a
-// limit that counts every request and never refuses one.
+// heedWorld has the journal on, as always, a resource that was written, as long
+// as the answer of go-httpbin, and a limit that counts every request and never
+// refuses one.
 var heedWorld = `limits: [{name: requests, kind: token_bucket, capacity: 1000000, refill: 1000000/s}]
 begin:
-  - {do: PUT ` + stubPath + `, body: {title: "` + strings.Repeat("x", 470) + `", author: "` + strings.Repeat("y", 470) + `"}}
+  - {do: PUT ` + stubPath + `, body: {title: "` + strings.Repeat("x", 115) + `", author: "` + strings.Repeat("y", 115) + `"}}
 `
 
 // heedBinary is $HEED_BIN, or built once from the module that bench lies in.
@@ -40,7 +41,7 @@ var heedBinary = sync.OnceValues(func() (string, error) {
 func init() {
 	Register(Contestant{
 		Name: "heed-sim", Version: "this tree", Path: stubPath,
-		Setup: "heed sim: a resource that was written, a token bucket that counts every request, the journal of 10,000 on",
+		Setup: "heed sim: a resource that was written, as long as the answer of go-httpbin, a token bucket that counts every request, the journal of 10,000 on",
 		Command: func(port, _ int, dir string) (*exec.Cmd, error) {
 			bin, err := heedBinary()
 			if err != nil {
