@@ -18,6 +18,7 @@ type commands struct {
 	Config   configCmd   `cmd:"" help:"Check a heed.yaml, show what it means, print its schema."`
 	Provider providerCmd `cmd:"" help:"Tell what is known of providers: list, show, check a profile of your own, explain an answer."`
 	Sim      simCmd      `cmd:"" help:"Serve simulated providers that throttle, fail and lie as told."`
+	Check    checkCmd    `cmd:"" help:"Grade any HTTP client: which faults it survives, which it makes worse, and why."`
 	Init     initCmd     `cmd:"" help:"Write a commented heed.yaml. Asks nothing."`
 	Waiting  waitingCmd  `cmd:"" help:"Show what the calls in a running gateway wait for."`
 	Calls    callsCmd    `cmd:"" help:"Look at queued calls, repair them, send them again, erase them, move them."`
