@@ -105,7 +105,7 @@ func (t grid) widths(c columns) []int {
 func wrapped(text string, width int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		for utf8.RuneCountInString(word) > width {
 			if line != "" {
 				lines, line = append(lines, line), ""
