@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -175,15 +176,7 @@ func (m *manyFlags) carryOut(sh *shell, d *desk, what deed, calls []due) error {
 			}
 		})
 	}
-	for batch := range slices.Chunk(calls, what.batch) {
-		select {
-		case batches <- batch:
-			continue
-		case <-ctx.Done():
-		}
-		break
-	}
-	close(batches)
+	feed(ctx, batches, slices.Chunk(calls, what.batch))
 	workers.Wait()
 	if firstErr == nil && sh.ctx.Err() != nil {
 		firstErr = &exitError{exitCanceled, errors.New("interrupted")}
@@ -197,6 +190,18 @@ func (m *manyFlags) carryOut(sh *shell, d *desk, what deed, calls []due) error {
 		sh.say("heed: %d had changed in the meantime and were left alone", skipped)
 	}
 	return firstErr
+}
+
+// feed hands batches out until ctx ends.
+func feed(ctx context.Context, to chan<- []due, batches iter.Seq[[]due]) {
+	defer close(to)
+	for batch := range batches {
+		select {
+		case to <- batch:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // onePerRequest does something with each call on its own.
