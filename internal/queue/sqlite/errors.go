@@ -25,27 +25,27 @@ func wrap(what string, err error) error {
 	}
 	kind, do := queue.ErrStorage, "see the cause"
 	if e, ok := errors.AsType[*driver.Error](err); ok {
-		kind, do = sort(e.Code())
+		do, kind = sort(e.Code())
 	}
 	return fmt.Errorf("%s: %w: %s: %w", what, kind, do, err)
 }
 
 // sort tells the kind of a result code (sqlite.org/rescode.html) and what to do.
-func sort(c int) (kind error, do string) {
+func sort(c int) (do string, kind error) {
 	switch c & 0xff {
 	case code.SQLITE_FULL:
-		return queue.ErrFull, "free space on its file system; what was not acknowledged was not stored"
+		return "free space on its file system; what was not acknowledged was not stored", queue.ErrFull
 	case code.SQLITE_READONLY, code.SQLITE_CANTOPEN, code.SQLITE_PERM, code.SQLITE_AUTH:
-		return queue.ErrStorage, "let heed write the file and its folder"
+		return "let heed write the file and its folder", queue.ErrStorage
 	case code.SQLITE_CORRUPT, code.SQLITE_NOTADB:
-		return queue.ErrCorrupt, "stop heed, copy the file and its -wal away, and restore a copy, " +
-			"or rescue what can be read with: sqlite3 FILE .recover; nothing was overwritten"
+		return "stop heed, copy the file and its -wal away, and restore a copy, " +
+			"or rescue what can be read with: sqlite3 FILE .recover; nothing was overwritten", queue.ErrCorrupt
 	case code.SQLITE_IOERR:
-		return queue.ErrStorage, "check the disk and the space on it"
+		return "check the disk and the space on it", queue.ErrStorage
 	case code.SQLITE_TOOBIG, code.SQLITE_CONSTRAINT, code.SQLITE_MISMATCH:
-		return queue.ErrInvalid, "a value was refused; a body may have at most 1 GB"
+		return "a value was refused; a body may have at most 1 GB", queue.ErrInvalid
 	case code.SQLITE_BUSY, code.SQLITE_LOCKED:
-		return queue.ErrOwned, "another program holds a lock on the file: stop it"
+		return "another program holds a lock on the file: stop it", queue.ErrOwned
 	}
-	return queue.ErrStorage, "see the cause"
+	return "see the cause", queue.ErrStorage
 }

@@ -203,7 +203,7 @@ func (s *Store) checkPages(ctx context.Context, c *sql.Conn) error {
 		return wrap("check "+s.path, err)
 	}
 	if said != "ok" {
-		_, do := sort(11) // SQLITE_CORRUPT
+		do, _ := sort(11) // SQLITE_CORRUPT
 		return fmt.Errorf("check %s: %w: %s", s.path, queue.ErrCorrupt, do)
 	}
 	return nil
