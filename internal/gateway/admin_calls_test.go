@@ -91,7 +91,7 @@ func TestADeadCallIsEditedAndReplayed(t *testing.T) {
 			t.Errorf("got revision %d, %s", o.Revision, o.State)
 		}
 		l.operate("POST", at+"/replay", "", &o)
-		if o.State != "queued" {
+		if o.State != "queued" && o.State != "running" { // a worker may have it already
 			t.Errorf("got %s after the replay", o.State)
 		}
 		if s := l.end(at); s.State != "done" || s.LastStatus != 200 {
