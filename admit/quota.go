@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/policy"
 )
 
@@ -77,8 +78,12 @@ func (q *quota) observe(now time.Time, r *Result, sent, refused uint64, rng *ran
 	q.level, q.as = float64(q.remaining)-float64(sent-seq)+q.rate()*now.Sub(q.at).Seconds(), now
 	q.reset = time.Time{}
 	if h.HasReset {
-		jitter := time.Duration(rng.Float64() * min(float64(time.Second), 0.1*float64(h.Reset)))
-		q.reset = now.Add(h.Reset + jitter)
+		in := h.Reset
+		if r.Verdict.Class == classify.Throttled && h.HasWait { // it goes before: draft-ietf-httpapi-ratelimit-headers §7
+			in = min(in, h.Wait)
+		}
+		jitter := time.Duration(rng.Float64() * min(float64(time.Second), 0.1*float64(in)))
+		q.reset = now.Add(in + jitter)
 	}
 }
 

@@ -164,3 +164,18 @@ func TestAnAnswerWithoutQuotaChangesNothing(t *testing.T) {
 		t.Errorf("got %+v, want %+v", g.quota, before)
 	}
 }
+
+func TestRetryAfterGoesBeforeTheResetOfTheQuota(t *testing.T) {
+	g := gateOf(nil)
+	a := g.Admit(start, anyone)
+	said := quotaSaid(0, 0, time.Minute)
+	said.Wait, said.HasWait = 2*time.Second, true
+	g.Observe(start, Result{Pass: a.Pass, Verdict: throttle, Hint: said})
+	g.Release(start, a.Pass)
+	if got := g.Admit(start.Add(2*time.Second-1), anyone); got.Kind == Go {
+		t.Error("got a request before Retry-After was over")
+	}
+	if got := g.Admit(start.Add(3*time.Second), anyone); got.Kind != Go {
+		t.Errorf("got a wait for %s until %v, want a request: Retry-After and its jitter are over", got.Source, got.At.Sub(start))
+	}
+}
