@@ -260,8 +260,10 @@ type Keeper interface {
 // Vault is for the rotation of keys.
 type Vault interface {
 	// Reseal seals every record again that is not under the active key, in
-	// batches, and returns how many. It may be interrupted and repeated.
-	Reseal(ctx context.Context) (int, error)
+	// batches, and returns how many. It may be interrupted, also by the end of
+	// the process, and repeated: it goes on with what is left. at, unless nil,
+	// is told how many are done after each batch that had any.
+	Reseal(ctx context.Context, at func(done int)) (int, error)
 	// KeyUse counts the records under each key id. A key that seals none may
 	// leave the ring.
 	KeyUse(ctx context.Context) (map[string]int, error)

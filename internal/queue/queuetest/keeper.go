@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -68,7 +69,7 @@ func testRotation(t *testing.T, open Open) {
 	r.enqueue(keyed("a", "k", "x"))
 	r.restart(queue.NewKeys(fresh, old))
 	r.same("a key is still taken", r.enqueue(keyed("b", "k", "x"))[0], queue.Receipt{Admission: queue.Duplicate, ID: "a"})
-	n, err := r.s.Reseal(r.Context())
+	n, err := r.s.Reseal(r.Context(), nil)
 	r.ok(err)
 	r.same("resealed: two requests, an answer, a revision", n, 4)
 	use, err := r.s.KeyUse(r.Context())
@@ -81,9 +82,42 @@ func testRotation(t *testing.T, open Open) {
 	was, err := r.s.Revisions(r.Context(), "edited")
 	r.ok(err)
 	r.same("revision", raw(was[0]), raw(write("edited").Request))
-	n, err = r.s.Reseal(r.Context())
+	n, err = r.s.Reseal(r.Context(), nil)
 	r.ok(err)
 	r.same("nothing is left to do", n, 0)
+}
+
+func testInterruptedRotation(t *testing.T, open Open) {
+	old, fresh := queue.NewKey(), queue.NewKey()
+	r := newRig(t, open, Options{Keys: queue.NewKeys(old)})
+	const calls = 150 // more than a batch
+	r.enqueue(many(calls, "a", nil)...)
+	r.restart(queue.NewKeys(fresh, old))
+	ctx, stop := context.WithCancel(r.Context())
+	first, err := r.s.Reseal(ctx, func(int) { stop() })
+	r.isErr(err, context.Canceled)
+	use, err := r.s.KeyUse(r.Context())
+	r.ok(err)
+	r.same("after one batch", use, map[string]int{fresh.ID(): first, old.ID(): calls - first})
+	told := 0
+	rest, err := r.s.Reseal(r.Context(), func(done int) { told = done })
+	r.ok(err)
+	r.same("in all", first+rest, calls)
+	r.same("told last", told, rest)
+	use, err = r.s.KeyUse(r.Context())
+	r.ok(err)
+	r.same("in the end", use, map[string]int{fresh.ID(): calls})
+}
+
+func testLargeRotation(t *testing.T, open Open) {
+	old, fresh := queue.NewKey(), queue.NewKey()
+	r := newRig(t, open, Options{Keys: queue.NewKeys(old)})
+	r.enqueue(many(3, "a", func(c *queue.Call) { c.Body = make([]byte, 3<<20) })...)
+	r.restart(queue.NewKeys(fresh, old))
+	var told []int
+	_, err := r.s.Reseal(r.Context(), func(done int) { told = append(told, done) })
+	r.ok(err)
+	r.same("not all are in memory at once", told, []int{2, 3})
 }
 
 func testRestart(t *testing.T, open Open) {

@@ -38,6 +38,8 @@ func Run(t *testing.T, open Open) {
 	t.Run("Bounds", func(t *testing.T) { testFull(t, open) })
 	t.Run("Restart", func(t *testing.T) { testRestart(t, open) })
 	t.Run("Rotation", func(t *testing.T) { testRotation(t, open) })
+	t.Run("InterruptedRotation", func(t *testing.T) { testInterruptedRotation(t, open) })
+	t.Run("LargeRotation", func(t *testing.T) { testLargeRotation(t, open) })
 	t.Run("Model", func(t *testing.T) { testModel(t, open) })
 }
 

@@ -10,12 +10,15 @@ import (
 // sealedTables hold what Keys sealed.
 var sealedTables = []string{"requests", "answers", "revisions"}
 
-// resealBatch is how many records are looked at in one step: others write in
-// between.
-const resealBatch = 64
+// One step looks at no more than this many records, and this many bytes and
+// one record: others write in between, and it has to fit into memory.
+const (
+	resealBatch = 64
+	resealBytes = 4 << 20
+)
 
 // Reseal implements queue.Vault.
-func (s *Store) Reseal(ctx context.Context) (int, error) {
+func (s *Store) Reseal(ctx context.Context, at func(done int)) (int, error) {
 	var total int
 	for _, table := range sealedTables {
 		// What is sealed from now on is under the active key, so that the
@@ -25,7 +28,9 @@ func (s *Store) Reseal(ctx context.Context) (int, error) {
 			if err != nil {
 				return total, err
 			}
-			total += n
+			if total += n; n > 0 && at != nil {
+				at(total)
+			}
 			if last == after {
 				break
 			}
@@ -79,10 +84,11 @@ func (b *book) records(table string, after int64) []record {
 		return nil
 	}
 	defer rows.Close()
-	for rows.Next() {
+	for size := 0; size < resealBytes && rows.Next(); {
 		var r record
 		b.fail(rows.Scan(&r.rowid, &r.id, &r.endpoint, &r.sealed))
 		all = append(all, r)
+		size += len(r.sealed)
 	}
 	b.fail(rows.Err())
 	return all

@@ -179,7 +179,7 @@ func TestAnOldKeyStaysInTheRingAsLongAsItIsNeeded(t *testing.T) {
 	s.Close()
 	o.Keys = both
 	s = open(t, o)
-	if _, err := s.Reseal(t.Context()); err != nil {
+	if _, err := s.Reseal(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
