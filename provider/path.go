@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/theory/jsonpath"
 )
@@ -15,7 +16,9 @@ const longestPath = 500
 const maxTwice = 16
 
 // literals are the texts within a path.
-var literals = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`)
+var literals = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`)
+})
 
 // compilePath compiles a JSON path and refuses one that does not take linear
 // time, as far as that can be seen: a body comes from whoever answers, and one
@@ -58,6 +61,6 @@ func compilePath(text string) (*jsonpath.Path, error) {
 // greedy tells whether a filter looks for each value at more than what lies
 // beside it or in it: below it, from the root on, or by a filter of its own.
 func greedy(filter string) bool {
-	bare := literals.ReplaceAllString(filter, "")
+	bare := literals().ReplaceAllString(filter, "")
 	return strings.Contains(bare, "..") || strings.Contains(bare, "$") || strings.Count(bare, "?") > 1
 }

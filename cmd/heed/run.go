@@ -11,20 +11,40 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// commands is the whole command line. Each command lives in a file of its own.
-type commands struct {
-	Up       upCmd       `cmd:"" help:"Start the gateway. Without a heed.yaml it serves a demo API."`
-	Call     callCmd     `cmd:"" help:"Make one call with a policy and stream the answer to stdout."`
-	Config   configCmd   `cmd:"" help:"Check a heed.yaml, show what it means, print its schema."`
-	Provider providerCmd `cmd:"" help:"Tell what is known of providers: list, show, check a profile of your own, explain an answer."`
-	Sim      simCmd      `cmd:"" help:"Serve simulated providers that throttle, fail and lie as told."`
-	Check    checkCmd    `cmd:"" help:"Grade any HTTP client: which faults it survives, which it makes worse, and why."`
-	Init     initCmd     `cmd:"" help:"Write a commented heed.yaml. Asks nothing."`
-	Waiting  waitingCmd  `cmd:"" help:"Show what the calls in a running gateway wait for."`
-	Calls    callsCmd    `cmd:"" help:"Look at queued calls, repair them, send them again, erase them, move them."`
-	Recover  recoverCmd  `cmd:"" help:"Bring a throttled endpoint back to normal, slowly."`
-	Keys     keysCmd     `cmd:"" help:"Make, rotate and check the keys that seal queued calls at rest."`
-	Version  versionCmd  `cmd:"" help:"Print the version."`
+// command is one of the command line; each lives in a file of its own.
+type command struct {
+	name, help string
+	cmd        any
+}
+
+func commands() []command {
+	return []command{
+		{"up", "Start the gateway. Without a heed.yaml it serves a demo API.", new(upCmd)},
+		{"call", "Make one call with a policy and stream the answer to stdout.", new(callCmd)},
+		{"config", "Check a heed.yaml, show what it means, print its schema.", new(configCmd)},
+		{"provider", "Tell what is known of providers: list, show, check a profile of your own, explain an answer.", new(providerCmd)},
+		{"sim", "Serve simulated providers that throttle, fail and lie as told.", new(simCmd)},
+		{"check", "Grade any HTTP client: which faults it survives, which it makes worse, and why.", new(checkCmd)},
+		{"init", "Write a commented heed.yaml. Asks nothing.", new(initCmd)},
+		{"waiting", "Show what the calls in a running gateway wait for.", new(waitingCmd)},
+		{"calls", "Look at queued calls, repair them, send them again, erase them, move them.", new(callsCmd)},
+		{"recover", "Bring a throttled endpoint back to normal, slowly.", new(recoverCmd)},
+		{"keys", "Make, rotate and check the keys that seal queued calls at rest.", new(keysCmd)},
+		{"version", "Print the version.", new(versionCmd)},
+	}
+}
+
+// grammar is what args may mean: the command that they name, or all. Kong
+// takes milliseconds for all of them, which every start would pay.
+func grammar(args []string) (all []kong.Option) {
+	for _, c := range commands() {
+		o := kong.DynamicCommand(c.name, c.help, "", c.cmd)
+		if c.name == args[0] {
+			return []kong.Option{o}
+		}
+		all = append(all, o)
+	}
+	return all
 }
 
 const about = `heed makes calls to other people's HTTP APIs survive throttling, outages and lies, without making them worse.
@@ -66,14 +86,14 @@ func run(ctx context.Context, args, env []string, in io.Reader, out, errw io.Wri
 		}
 	}()
 	sh := &shell{ctx: ctx, env: env, in: in, out: out, err: errw}
-	var cli commands
-	parser, err := kong.New(&cli, kong.Name("heed"), kong.Description(about), kong.Writers(out, errw),
-		kong.Exit(func(code int) { panic(shown{code}) }), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	args = spelled(args)
+	parser, err := kong.New(&struct{}{}, append(grammar(args), kong.Name("heed"), kong.Description(about), kong.Writers(out, errw),
+		kong.Exit(func(code int) { panic(shown{code}) }), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {
 		sh.say("heed: %v", err)
 		return exitFailure
 	}
-	k, err := parser.Parse(spelled(args))
+	k, err := parser.Parse(args)
 	if err != nil {
 		sh.say("heed: %v; see heed --help", err)
 		return exitUsage

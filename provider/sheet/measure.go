@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -87,7 +88,9 @@ var units = []struct {
 	span time.Duration
 }{{"s", time.Second}, {"min", time.Minute}, {"h", time.Hour}, {"d", 24 * time.Hour}}
 
-var ratePattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)/([0-9]+)?(s|min|h|d)$`)
+var ratePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)/([0-9]+)?(s|min|h|d)$`)
+})
 
 // Rate is a number of requests per time, such as 25/s, 1000/min or 3/2s; the
 // Go value is per second.
@@ -102,13 +105,13 @@ func Rate(p *float64) Value {
 		},
 		Show:    func() (string, bool) { return ShowRate(*p), *p > 0 },
 		Remedy:  "write requests per time, such as 25/s, 1000/min, 100000/d or 3/2s",
-		Pattern: ratePattern.String(),
+		Pattern: ratePattern().String(),
 		Example: "25/s",
 	}
 }
 
 func parseRate(text string) (float64, error) {
-	m := ratePattern.FindStringSubmatch(text)
+	m := ratePattern().FindStringSubmatch(text)
 	if m == nil {
 		return 0, fmt.Errorf("%s is not a rate", quote(text))
 	}
@@ -139,7 +142,9 @@ func ShowRate(r float64) string {
 	return strconv.FormatFloat(r, 'f', -1, 64) + "/s"
 }
 
-var sizePattern = regexp.MustCompile(`^([0-9]+)(B|KiB|MiB|GiB|TiB|KB|MB|GB)?$`)
+var sizePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([0-9]+)(B|KiB|MiB|GiB|TiB|KB|MB|GB)?$`)
+})
 
 var factors = map[string]int64{
 	"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9,
@@ -161,14 +166,14 @@ func Size[T ~int | ~int64](p *T, zero bool) Value {
 		},
 		Show:    func() (string, bool) { return showSize(int64(*p)), true },
 		Remedy:  "write a size, such as 64KiB or 1GiB",
-		Pattern: sizePattern.String(),
+		Pattern: sizePattern().String(),
 		Example: "64KiB",
 		Numeric: true,
 	}
 }
 
 func parseSize(text string) (int64, error) {
-	m := sizePattern.FindStringSubmatch(text)
+	m := sizePattern().FindStringSubmatch(text)
 	if m == nil {
 		return 0, fmt.Errorf("%s is not a size", quote(text))
 	}

@@ -5,15 +5,20 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // bare are the texts that need no quotes in YAML 1.1 or 1.2: words that are
 // no number, no boolean, no null and hold no sign with a meaning (a colon has
 // one only before a blank or at the end).
-var bare = regexp.MustCompile(`^[A-Za-z/$]([A-Za-z0-9_./$:-]*[A-Za-z0-9_./$-])?$`)
+var bare = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z/$]([A-Za-z0-9_./$:-]*[A-Za-z0-9_./$-])?$`)
+})
 
 // reserved are words that some reader of YAML takes for something else.
-var reserved = regexp.MustCompile(`(?i)^(y|n|yes|no|on|off|true|false|null)$`)
+var reserved = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(y|n|yes|no|on|off|true|false|null)$`)
+})
 
 // YAML writes n as a document.
 func YAML(n *Node) []byte {
@@ -90,7 +95,7 @@ func flow(n *Node) (string, bool) {
 // text writes a scalar; what is not plainly a word is quoted as JSON does,
 // which YAML reads alike.
 func text(n *Node) string {
-	if n.Plain || bare.MatchString(n.Text) && !reserved.MatchString(n.Text) || measure.MatchString(n.Text) {
+	if n.Plain || bare().MatchString(n.Text) && !reserved().MatchString(n.Text) || measure().MatchString(n.Text) {
 		return n.Text
 	}
 	var b bytes.Buffer
@@ -103,4 +108,6 @@ func text(n *Node) string {
 }
 
 // measure are durations, sizes and rates: a digit first, a unit last.
-var measure = regexp.MustCompile(`^[0-9][0-9.]*(ns|us|µs|ms|s|m|h|KiB|MiB|GiB|TiB)?([0-9.hms]*[hms])?(/(s|min|h|d))?$`)
+var measure = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9][0-9.]*(ns|us|µs|ms|s|m|h|KiB|MiB|GiB|TiB)?([0-9.hms]*[hms])?(/(s|min|h|d))?$`)
+})

@@ -194,11 +194,13 @@ func (r *replay) send(e *Exchange) *answer {
 	return w
 }
 
-var blank = regexp.MustCompile(`\{([0-9]+):([^{}]*)\}|\{\}`)
+var blank = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\{([0-9]+):([^{}]*)\}|\{\}`)
+})
 
 // path fills the blanks of a path.
 func (r *replay) path(path string) string {
-	return blank.ReplaceAllStringFunc(path, func(text string) string {
+	return blank().ReplaceAllStringFunc(path, func(text string) string {
 		if v, ok := r.follow(strings.Trim(text, "{}")); ok {
 			return fmt.Sprint(v)
 		}

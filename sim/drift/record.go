@@ -178,7 +178,7 @@ func (r *Recorder) remember(v any, at string, depth int) {
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
 func (r *Recorder) note(value, at string) {
-	if len(value) < 2 || formatOf(value) == "string" && word.MatchString(value) {
+	if len(value) < 2 || formatOf(value) == "string" && word().MatchString(value) {
 		return // it is said too often to mean one thing
 	}
 	key := sha256.Sum256([]byte(value))
@@ -231,8 +231,12 @@ func (r *Recorder) referJSON(s *Shape, v any) {
 }
 
 var (
-	word    = regexp.MustCompile(`^[A-Za-z][A-Za-z_\-]{0,23}(\.[a-z]{1,5})?$`)
-	version = regexp.MustCompile(`^(v[0-9]{1,3}(\.[0-9])?|[0-9]{4}-[0-9]{2}|[0-9]\.[0-9]{1,2})$`)
+	word = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z][A-Za-z_\-]{0,23}(\.[a-z]{1,5})?$`)
+	})
+	version = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(v[0-9]{1,3}(\.[0-9])?|[0-9]{4}-[0-9]{2}|[0-9]\.[0-9]{1,2})$`)
+	})
 )
 
 // path takes the values out of the path.
@@ -244,7 +248,7 @@ func (r *Recorder) path(req *http.Request) string {
 		case part == "" || named != nil && named[i]:
 		case ref != "":
 			parts[i] = "{" + ref + "}"
-		case named == nil && (word.MatchString(part) || version.MatchString(part)):
+		case named == nil && (word().MatchString(part) || version().MatchString(part)):
 		default:
 			parts[i] = "{}"
 		}

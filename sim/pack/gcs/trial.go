@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/heedproject/heed/sim"
 )
@@ -23,18 +24,26 @@ type trial struct {
 
 func trials(x *sim.Exchange) *sim.Table[*trial] { return sim.Rows[*trial](x, "retry tests") }
 
-// The instructions that are understood.
-var (
-	failNow    = regexp.MustCompile(`^return-([2-5][0-9]{2})$`)
-	failAfter  = regexp.MustCompile(`^return-([2-5][0-9]{2})-after-([0-9]{1,6})K$`)
-	breakAfter = regexp.MustCompile(`^return-broken-stream-after-([0-9]{1,6})K$`)
-	shortAfter = regexp.MustCompile(`^return-broken-stream-final-chunk-after-([0-9]{1,9})B$`)
-	stallAfter = regexp.MustCompile(`^stall-for-([0-9]{1,4})s-after-([0-9]{1,6})K$`)
-	known      = []*regexp.Regexp{
-		failNow, failAfter, breakAfter, shortAfter, stallAfter,
-		regexp.MustCompile(`^return-(reset-connection|broken-stream)$`),
+// language is the instructions that are understood.
+type language struct {
+	failNow, failAfter, breakAfter, shortAfter, stallAfter, plain *regexp.Regexp
+}
+
+var instructions = sync.OnceValue(func() language {
+	return language{
+		failNow:    regexp.MustCompile(`^return-([2-5][0-9]{2})$`),
+		failAfter:  regexp.MustCompile(`^return-([2-5][0-9]{2})-after-([0-9]{1,6})K$`),
+		breakAfter: regexp.MustCompile(`^return-broken-stream-after-([0-9]{1,6})K$`),
+		shortAfter: regexp.MustCompile(`^return-broken-stream-final-chunk-after-([0-9]{1,9})B$`),
+		stallAfter: regexp.MustCompile(`^stall-for-([0-9]{1,4})s-after-([0-9]{1,6})K$`),
+		plain:      regexp.MustCompile(`^return-(reset-connection|broken-stream)$`),
 	}
-)
+})
+
+func (l language) knows(text string) bool {
+	return slices.ContainsFunc([]*regexp.Regexp{l.failNow, l.failAfter, l.breakAfter, l.shortAfter, l.stallAfter, l.plain},
+		func(r *regexp.Regexp) bool { return r.MatchString(text) })
+}
 
 func createTrial(x *sim.Exchange) sim.Answer {
 	t := &trial{Transport: "HTTP"}
@@ -49,7 +58,7 @@ func createTrial(x *sim.Exchange) sim.Answer {
 			return x.Refuse(beyond("instructions", "the method "+method))
 		}
 		for _, text := range t.Instructions[method] {
-			if !slices.ContainsFunc(known, func(r *regexp.Regexp) bool { return r.MatchString(text) }) {
+			if !instructions().knows(text) {
 				return x.Refuse(beyond("instructions", "the instruction "+text))
 			}
 		}
@@ -136,16 +145,17 @@ func translate(x *sim.Exchange, text string) string {
 	case "return-broken-stream":
 		return "cut(at=4)"
 	}
-	if m := failNow.FindStringSubmatch(text); m != nil {
+	say := instructions()
+	if m := say.failNow.FindStringSubmatch(text); m != nil {
 		return m[1]
 	}
-	if m := failAfter.FindStringSubmatch(text); m != nil && reaches(x, kilo(m[2])) {
+	if m := say.failAfter.FindStringSubmatch(text); m != nil && reaches(x, kilo(m[2])) {
 		return m[1]
 	}
-	if m := breakAfter.FindStringSubmatch(text); m != nil && sends(x) > kilo(m[1]) {
+	if m := say.breakAfter.FindStringSubmatch(text); m != nil && sends(x) > kilo(m[1]) {
 		return fmt.Sprintf("cut(at=%d)", kilo(m[1]))
 	}
-	if m := stallAfter.FindStringSubmatch(text); m != nil {
+	if m := say.stallAfter.FindStringSubmatch(text); m != nil {
 		switch n := kilo(m[2]); {
 		case sends(x) > n && n > 0: // after none not even the header comes
 			return fmt.Sprintf("stall(at=%d, for=%ss)", n, m[1])
@@ -153,7 +163,7 @@ func translate(x *sim.Exchange, text string) string {
 			return "slow(for=" + m[1] + "s)"
 		}
 	}
-	if m := shortAfter.FindStringSubmatch(text); m != nil && completes(x) {
+	if m := say.shortAfter.FindStringSubmatch(text); m != nil && completes(x) {
 		return "cut-clean(at=" + m[1] + ")"
 	}
 	return ""

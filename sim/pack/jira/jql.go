@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/heedproject/heed/sim"
 )
@@ -17,18 +18,23 @@ type query struct {
 
 type condition struct{ field, sign, value string }
 
-// The little of the language that is known here.
-var (
-	orderBy = regexp.MustCompile(`(?i)(?:^|\s+)order\s+by\s+(\w+)(?:\s+(asc|desc))?\s*$`)
-	andWord = regexp.MustCompile(`(?i)\s+and\s+`)
-	clause  = regexp.MustCompile(`^\s*(\w+)\s*(=|!=|~)\s*("[^"]*"|'[^']*'|[^\s"']+)\s*$`)
-	fields  = []string{"project", "status", "key", "issuekey", "assignee", "labels", "summary"}
-)
+// grammar is the little of the language that is known here.
+type grammar struct{ orderBy, andWord, clause *regexp.Regexp }
+
+var jql = sync.OnceValue(func() grammar {
+	return grammar{
+		orderBy: regexp.MustCompile(`(?i)(?:^|\s+)order\s+by\s+(\w+)(?:\s+(asc|desc))?\s*$`),
+		andWord: regexp.MustCompile(`(?i)\s+and\s+`),
+		clause:  regexp.MustCompile(`^\s*(\w+)\s*(=|!=|~)\s*("[^"]*"|'[^']*'|[^\s"']+)\s*$`),
+	}
+})
+
+var fields = []string{"project", "status", "key", "issuekey", "assignee", "labels", "summary"}
 
 // parseJQL reads a query, or says in Jira's words what is wrong with it. One
 // that restricts nothing is refused, as it is by the real one.
 func parseJQL(text string) (q query, fault string) {
-	if m := orderBy.FindStringSubmatch(text); m != nil {
+	if m := jql().orderBy.FindStringSubmatch(text); m != nil {
 		if by := strings.ToLower(m[1]); by != "created" && by != "key" {
 			return q, "Field '" + m[1] + "' does not exist or cannot be sorted by here; use created or key."
 		}
@@ -38,8 +44,8 @@ func parseJQL(text string) (q query, fault string) {
 	if strings.TrimSpace(text) == "" {
 		return q, "Unbounded JQL queries are not allowed here. Please add a search restriction to your query."
 	}
-	for _, part := range andWord.Split(text, -1) {
-		m := clause.FindStringSubmatch(part)
+	for _, part := range jql().andWord.Split(text, -1) {
+		m := jql().clause.FindStringSubmatch(part)
 		if m == nil {
 			return q, "Error in the JQL Query: this simulator reads conditions such as project = HEED with AND between them, and no '" + strings.TrimSpace(part) + "'."
 		}

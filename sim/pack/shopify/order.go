@@ -87,7 +87,7 @@ func fill(x *sim.Exchange, lines []line) (cents int64, why string) {
 		} else if l.Variant != 0 {
 			return 0, "variant " + strconv.Itoa(l.Variant) + " does not exist"
 		}
-		if l.Title == "" || l.Quantity < 1 || l.Quantity > 1_000_000 || !price.MatchString(l.Price) {
+		if l.Title == "" || l.Quantity < 1 || l.Quantity > 1_000_000 || !price().MatchString(l.Price) {
 			return 0, "need a variant_id, or a title and a price, and a quantity"
 		}
 		l.ID = serial(x)

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/heedproject/heed/sim"
@@ -82,7 +83,9 @@ type oneProduct struct {
 	Product product `json:"product"`
 }
 
-var price = regexp.MustCompile(`^\d{1,8}(\.\d{1,2})?$`)
+var price = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\d{1,8}(\.\d{1,2})?$`)
+})
 
 // fault is the field of p that is not valid, and why.
 func (p product) fault() (field, why string) {
@@ -90,7 +93,7 @@ func (p product) fault() (field, why string) {
 		return "title", "can't be blank"
 	}
 	for _, v := range p.Variants {
-		if v.Price != "" && !price.MatchString(v.Price) {
+		if v.Price != "" && !price().MatchString(v.Price) {
 			return "price", "is not a number"
 		}
 	}
