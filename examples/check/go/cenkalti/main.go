@@ -1,0 +1,43 @@
+// Command cenkalti is cenkalti/backoff around http.Client as heed check meets it.
+//
+//	heed check --lines -- ./cenkalti best
+package main
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/heedproject/heed/examples/check/lines"
+)
+
+func main() {
+	c := lines.Client{Name: "cenkalti/backoff", Version: lines.Version("github.com/cenkalti/backoff/v5"), Claims: []string{"retry", "keyed"}}
+	client, options := &http.Client{}, []backoff.RetryOption(nil)
+	if lines.Best() {
+		client.Timeout = time.Second
+		b := &backoff.ExponentialBackOff{InitialInterval: 300 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 2 * time.Second}
+		options = append(options, backoff.WithBackOff(b), backoff.WithMaxElapsedTime(time.Minute))
+		c.Claims = append(c.Claims, "timeout=1s", "cap=3s") // the interval and half of it
+	}
+	c.Do = func(r *http.Request) (*http.Response, error) {
+		return backoff.Retry(r.Context(), func() (*http.Response, error) {
+			resp, err := lines.Try(client, r)
+			if err == nil || lines.Best() && !lines.Repeatable(r) {
+				return resp, backoff.Permanent(err)
+			}
+			if no, ok := errors.AsType[*lines.StatusError](err); ok && !no.Passing() {
+				return nil, backoff.Permanent(err)
+			} else if ok { // as the example of the package does it
+				if seconds, e := strconv.ParseInt(no.Header.Get("Retry-After"), 10, 64); e == nil {
+					return nil, backoff.RetryAfter(int(seconds))
+				}
+			}
+			return nil, err
+		}, options...)
+	}
+	lines.Serve(c)
+}

@@ -1,0 +1,41 @@
+// Command resty is go-resty as heed check meets it.
+//
+//	heed check --lines -- ./resty best
+package main
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-resty/resty/v2"
+
+	"github.com/heedproject/heed/examples/check/lines"
+)
+
+func main() {
+	client := resty.New()
+	c := lines.Client{Name: "go-resty", Version: lines.Version("github.com/go-resty/resty/v2")}
+	if lines.Best() {
+		client.SetRetryCount(5).SetRetryWaitTime(300 * time.Millisecond).SetRetryMaxWaitTime(30 * time.Second).SetTimeout(time.Second)
+		client.AddRetryCondition(func(r *resty.Response, err error) bool {
+			again := err != nil || r.StatusCode() == 408 || r.StatusCode() == 429 || r.StatusCode() >= 500
+			return again && lines.Repeatable(r.Request.RawRequest)
+		})
+		client.SetRetryAfter(func(_ *resty.Client, r *resty.Response) (time.Duration, error) {
+			seconds, _ := strconv.Atoi(r.Header().Get("Retry-After")) // 0 is resty's own backoff
+			return time.Duration(seconds) * time.Second, nil
+		})
+		c.Claims = []string{"retry", "keyed", "timeout=1s"}
+	}
+	c.Do = func(r *http.Request) (*http.Response, error) {
+		q := client.R().SetContext(r.Context())
+		q.Header = r.Header
+		if r.ContentLength > 0 {
+			q.SetBody(r.Body)
+		}
+		resp, err := q.Execute(r.Method, r.URL.String())
+		return &http.Response{StatusCode: resp.StatusCode(), Body: http.NoBody}, err // resty has read it
+	}
+	lines.Serve(c)
+}

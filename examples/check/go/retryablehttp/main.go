@@ -1,0 +1,36 @@
+// Command retryablehttp is hashicorp/go-retryablehttp as heed check meets it.
+//
+//	heed check --lines -- ./retryablehttp best
+package main
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/heedproject/heed/examples/check/lines"
+)
+
+const module = "github.com/hashicorp/go-retryablehttp"
+
+func main() {
+	client := retryablehttp.NewClient()
+	c := lines.Client{Name: "go-retryablehttp", Version: lines.Version(module), Claims: []string{"retry", "keyed"},
+		Do: client.StandardClient().Do}
+	if lines.Best() {
+		client.Logger = nil
+		client.RetryMax = 5
+		client.RetryWaitMin, client.RetryWaitMax = 100*time.Millisecond, time.Second
+		client.Backoff = retryablehttp.RateLimitLinearJitterBackoff
+		client.HTTPClient.Timeout = time.Second
+		c.Claims = append(c.Claims, "timeout=1s")
+		c.Do = func(r *http.Request) (*http.Response, error) {
+			if !lines.Repeatable(r) {
+				return client.HTTPClient.Do(r)
+			}
+			return client.StandardClient().Do(r)
+		}
+	}
+	lines.Serve(c)
+}
