@@ -1,6 +1,7 @@
 package check
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/heedproject/heed/sim"
@@ -20,8 +21,13 @@ type Case struct {
 	Needs []Claim
 	// Quick cases are those of --quick.
 	Quick bool
+	// Provider is whom the world plays, where it plays one; empty: nobody.
+	Provider string
 	// World is where the client is let loose. It is called once per run.
 	World func(Place) sim.World
+	// Front is what stands before the world, such as a proxy that breaks off. It
+	// is asked once per run. Optional.
+	Front func(http.Handler) http.Handler
 	// Ask is what the client is asked to do.
 	Ask []Operation
 	// Limit is how long the client may take for all of it. Default 12 s.
@@ -86,7 +92,7 @@ type Operation struct {
 	Path   string
 	Header map[string]string
 	Body   string
-	// Secret puts the credential into the query, too.
+	// Secret puts the credential into the query, in place of the header.
 	Secret bool
 	// Keyed writes carry an idempotency key.
 	Keyed bool

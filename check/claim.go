@@ -34,6 +34,9 @@ const (
 	Tokens      Claim = "token"
 	Polls       Claim = "poll"
 	Webhooks    Claim = "webhook"
+	InFlight    Claim = "in-flight"
+	GraphQL     Claim = "graphql"
+	Dialects    Claim = "dialect"
 )
 
 // Word is a claim and what it says.
@@ -66,6 +69,9 @@ var Words = []Word{
 	{Tokens, "it gets and renews bearer tokens"},
 	{Polls, "it waits for a job and looks at the interval that it is told"},
 	{Webhooks, "it listens for webhooks, checks their signature and counts each once"},
+	{InFlight, "it waits where 409 says that a request with its key is still in progress"},
+	{GraphQL, "it knows an error in the body of a GraphQL answer"},
+	{Dialects, "it knows how a provider tells of its limits, such as dialect=github; as often as there are such; without a value: all"},
 }
 
 // Ordinary are the claims of a client that says nothing.
@@ -83,14 +89,19 @@ func value(claims []Claim, c Claim) (string, bool) {
 
 // lacks returns the first claim that the case needs and the client lacks.
 func (c Case) lacks(claims []Claim) (Claim, bool) {
-	i := slices.IndexFunc(c.Needs, func(n Claim) bool {
-		_, ok := value(claims, n)
-		return !ok
-	})
+	i := slices.IndexFunc(c.Needs, func(n Claim) bool { return !slices.ContainsFunc(claims, n.met) })
 	if i < 0 {
 		return "", false
 	}
 	return c.Needs[i], true
+}
+
+// met tells whether a claim is the one that is needed: by its name, and where a
+// value is needed by that, or by none, which stands for all.
+func (c Claim) met(by Claim) bool {
+	name, need := cut(string(c), "=")
+	claimed, v := cut(string(by), "=")
+	return name == claimed && (need == "" || v == "" || need == v)
 }
 
 // unknown returns an error for the first claim that is no word.

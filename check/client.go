@@ -41,6 +41,9 @@ type Setting struct {
 	APIKey string `json:"api_key"`
 	// TokenURL is where a client that claims Tokens gets bearer tokens, by POST.
 	TokenURL string `json:"token_url,omitempty"`
+	// Provider is whom the world plays, such as github, for clients that have
+	// settings for some; empty: nobody.
+	Provider string `json:"provider,omitempty"`
 	// Deadline is that of the longest operation.
 	Deadline time.Duration `json:"-"`
 	Seed     uint64        `json:"seed,omitempty"`

@@ -41,7 +41,7 @@ func (b *bearer) get(ctx context.Context, k *worker) (string, error) {
 	for {
 		b.mu.Lock()
 		switch {
-		case b.token != "":
+		case b.token != "" && !k.EachRenews:
 			defer b.mu.Unlock()
 			return b.token, nil
 		case b.busy != nil && k.OneRenewal:
@@ -100,9 +100,11 @@ func (k *worker) receive(ctx context.Context, t check.Task) check.Outcome {
 		again := seen[id] && k.Once
 		seen[id] = true
 		mu.Unlock()
-		if !again {
-			k.call(ctx, check.Task{ID: id, Method: http.MethodPost, URL: t.URL + "/" + id, Header: t.Header})
+		if again {
+			w.WriteHeader(k.Doubled)
+			return
 		}
+		k.call(ctx, check.Task{ID: id, Method: http.MethodPost, URL: t.URL + "/" + id, Header: t.Header})
 		w.WriteHeader(http.StatusNoContent)
 	})}
 	go srv.Serve(l)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,7 +25,8 @@ type gate struct {
 	timer  *time.Timer
 
 	failures int
-	tripped  time.Time // zero: the breaker is closed
+	tripped  time.Time    // zero: the breaker is closed
+	asked    atomic.Int64 // operations that are at work
 	probes   int
 	tokens   int
 }
@@ -71,10 +73,18 @@ func (g *gate) breakerLets() bool {
 		return true
 	}
 	if time.Since(g.tripped) < time.Second || g.probes >= g.habits.Probes {
-		return false
+		return g.habits.Leaks && g.probes == 0 && g.beside()
 	}
 	g.probes++
 	return true
+}
+
+// beside tells whether an operation is not alone. It is called with the lock.
+func (g *gate) beside() bool {
+	g.mu.Unlock()
+	time.Sleep(time.Millisecond) // of the bubble, so that all are here
+	g.mu.Lock()
+	return g.asked.Load() > 1
 }
 
 // dispatch lets in whom it may.
@@ -143,7 +153,9 @@ func (g *gate) leave(what got) {
 			g.tripped, g.probes = time.Now(), 0
 		}
 	case status/100 == 2:
-		g.failures, g.tripped, g.probes = 0, time.Time{}, 0
+		if g.failures = 0; g.habits.Closes {
+			g.tripped, g.probes = time.Time{}, 0
+		}
 		if g.habits.Tokens > 0 {
 			g.tokens = min(g.tokens+1, g.habits.Tokens)
 		}

@@ -1,6 +1,11 @@
 package check
 
-import "strings"
+import (
+	"net/http"
+	"strings"
+
+	"github.com/heedproject/heed/sim"
+)
 
 // keys are writes of which the answer was lost.
 func keys() []Case {
@@ -20,6 +25,7 @@ func keys() []Case {
 				Needs: []Claim{Writes}, World: world("POST /v1/orders/*: " + c.step + ", ok"),
 				Ask: []Operation{order("order", false)}, Judge: effects("order")})
 	}
+	all = append(all, inFlight()...)
 	return append(all,
 		Case{ID: "keys/each", Title: "three writes, each with a key of its own", Needs: []Claim{Writes, Keys}, Weight: 2,
 			Rule:  Rule{"a new operation has a new key", "draft-ietf-httpapi-idempotency-key-header §2.2; P10"},
@@ -31,6 +37,63 @@ func keys() []Case {
 			Rule:  Rule{"every attempt carries the whole body", "RFC 9110 §9.2.2; G15"},
 			World: world("PUT /v1/records/*: 503, reset, 503, ok"), Ask: []Operation{large("record")}, Judge: sameBody},
 	)
+}
+
+// inFlight are writes whose first request is still at work when the second one
+// comes: of all that is answered 409, this may be sent again as it was.
+func inFlight() []Case {
+	var all []Case
+	for _, c := range []struct {
+		name, by, provider string
+		claims             []Claim
+		body               string
+	}{
+		{"in-flight", "as the draft has it", "", nil, `{"type":"https://developer.example.com/idempotency",` +
+			`"title":"A request is outstanding for this Idempotency-Key","detail":"A request with the same Idempotency-Key is being processed."}`},
+		{"in-flight-stripe", "as Stripe has it", "stripe", []Claim{Dialect("stripe")}, `{"error":{"type":"idempotency_error",` +
+			`"code":"idempotency_key_in_use","message":"There is another request in progress that uses this key."}}`},
+	} {
+		media := "application/json"
+		if c.provider == "" {
+			media = "application/problem+json"
+		}
+		busy := func(*sim.Exchange) sim.Answer { return sim.Text(http.StatusConflict, media, c.body) }
+		all = append(all, Case{ID: "keys/" + c.name, Provider: c.provider,
+			Title: "POST with a key: done, then 504; then 409, the key is in use, " + c.by,
+			Rule: Rule{"a write whose key is in use is repeated later, with the same key",
+				"draft-ietf-httpapi-idempotency-key-header §2.7; P10"},
+			Needs: append([]Claim{Retries, Writes, Headers, Keyed, InFlight}, c.claims...), World: scripted(doneThen504, busy, madeBefore),
+			Ask: []Operation{order("order", true)}, Judge: every(waitsForKey, effects("order"), sameKey)})
+	}
+	return all
+}
+
+// waitsForKey wants the first operation to go on after the answer that says that
+// its key is in use.
+func waitsForKey(e *Evidence) Verdict {
+	tries, o := e.First()
+	switch {
+	case len(tries) < 2:
+		return unclear("%s, so it never met its own key; %s", count(len(tries), "request"), said(o))
+	case len(tries) == 2:
+		return failed("it gave up when its key was in use: %s", said(o))
+	case len(tries) > 3:
+		return failed("%s, though number 3 was answered %d", count(len(tries), "request"), tries[2].Status)
+	case !o.OK:
+		return failed("the last of %s was answered %d, yet %s", count(len(tries), "request"), tries[2].Status, said(o))
+	}
+	return passed("it came again %s after the answer that its key is in use", brief(tries[2].Gap))
+}
+
+// doneThen504 does the work and loses the answer.
+func doneThen504(x *sim.Exchange) sim.Answer {
+	do("order", http.StatusCreated)(x)
+	return answer(http.StatusGatewayTimeout)(x)
+}
+
+// madeBefore gives the answer of work that was done before.
+func madeBefore(x *sim.Exchange) sim.Answer {
+	return sim.JSON(http.StatusCreated, item{ID: x.Value("op"), State: "done", Entries: []string{}}).With("Idempotent-Replayed", "true")
 }
 
 func at(o Operation, wave int) Operation { o.Wave = wave; return o }

@@ -31,13 +31,19 @@ func lies() []Case {
 			Ask: []Operation{{ID: "read", Path: "/v1/items/read"}}, Judge: notFooled})
 	}
 	return append(all,
+		Case{ID: "lies/chunked", Title: "200: a chunked body without its last chunk, then the truth", Weight: 2,
+			Rule:  Rule{"a chunked body without its last chunk is not all", "RFC 9112 §7.1, §8; G14"},
+			World: world(""), Front: breaksOff, Ask: []Operation{{ID: "read", Path: "/v1/items/read"}}, Judge: notFooled},
+		Case{ID: "lies/graphql", Title: "200: an error in the body of a GraphQL answer, then the truth", Weight: 2, Provider: "shopify-graphql",
+			Rule:  Rule{"errors without data are no answer", "GraphQL specification of October 2021, §7.1; " + sense},
+			Needs: []Claim{Writes, GraphQL}, World: scripted(failedGraph), Ask: []Operation{query("read")}, Judge: notFooled},
 		Case{ID: "lies/always-truncated", Title: "200: cut short, every time",
 			Rule: Rule{"what cannot be had whole is reported as a failure", "RFC 9112 §8; G14"}, Patient: true,
-			World: world("GET /v1/items/*: truncate x1000"), Limit: 5 * time.Second,
+			World: world("GET /v1/items/*: truncate x6000"), Limit: 5 * time.Second,
 			Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 2 * time.Second}}, Judge: neverBelieves},
 		Case{ID: "lies/always-malformed", Title: "200: JSON that does not parse, every time", Needs: []Claim{Validates},
 			Rule: Rule{"what cannot be had whole is reported as a failure", "S6, S14"}, Patient: true,
-			World: world("GET /v1/items/*: malformed x1000"), Limit: 5 * time.Second,
+			World: world("GET /v1/items/*: malformed x6000"), Limit: 5 * time.Second,
 			Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 2 * time.Second}}, Judge: neverBelieves},
 	)
 }

@@ -58,6 +58,7 @@ func provider(s script) sim.Pack {
 		{Route: "GET /v1/items/{op}", Name: "items.get", Do: first(getItem)},
 		{Route: "POST /v1/orders/{op}", Name: "orders.create", Keyed: true, Do: first(do("order", 201))},
 		{Route: "PUT /v1/records/{op}", Name: "records.replace", Do: first(do("record", 200))},
+		{Route: "POST /v1/graphql/{op}", Name: "graphql", Do: first(getGraph)},
 		{Route: "DELETE /v1/records/{op}", Name: "records.delete", Do: first(do("deletion", 200))},
 	}}
 }

@@ -39,6 +39,8 @@ type worker struct {
 	http    *http.Client
 	gate    gate
 	token   bearer
+	born    sync.Once
+	life    context.Context // of the session
 
 	mu  sync.Mutex
 	rng *rand.Rand
@@ -58,11 +60,14 @@ func (g got) status() int {
 }
 
 func (k *worker) do(ctx context.Context, t check.Task) check.Outcome {
+	k.born.Do(func() { k.life = ctx })
 	if k.Heeds && t.DeadlineMS > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, t.Deadline())
 		defer cancel()
 	}
+	k.gate.asked.Add(1)
+	defer k.gate.asked.Add(-1)
 	switch t.Kind {
 	case check.Poll:
 		return k.poll(ctx, t)
@@ -79,8 +84,9 @@ func (k *worker) draw(f func(*rand.Rand) time.Duration) time.Duration {
 }
 
 // call makes attempts until one is good, or no other may follow.
-func (k *worker) call(ctx context.Context, t check.Task) check.Outcome {
-	out := check.Outcome{ID: t.ID}
+func (k *worker) call(ctx context.Context, t check.Task) (out check.Outcome) {
+	out.ID = t.ID
+	defer func() { out.OK = out.OK || k.Boasts && out.Status != 0 }()
 	refusals := 0
 	for n := 0; ; n++ {
 		if err := k.gate.enter(ctx, t.Tenant); err != nil {
@@ -92,24 +98,25 @@ func (k *worker) call(ctx context.Context, t check.Task) check.Outcome {
 		k.gate.leave(g)
 		out.Status = g.status()
 		switch {
-		case g.err == nil && out.Status/100 == 2:
-			out.OK = true
+		case g.err == nil && k.Good(t, out.Status):
+			if out.OK = true; k.Keeps {
+				_ = rest(ctx, wait)
+			}
 			return out
 		case out.Status == 401 && k.token.in(k.setting, t) && refusals < k.Refusals:
 			refusals++
 			k.token.drop(g.resp.Request.Header.Get("Authorization"))
 			continue
-		case !k.Repeats(t, out.Status), k.Attempts > 0 && n+1 >= k.Attempts, ctx.Err() != nil, !k.gate.retry():
-			out.Error = complaint(g)
+		case !k.Repeats(t, g), k.Attempts > 0 && n+1 >= k.Attempts, ctx.Err() != nil, !k.gate.retry():
+			out.Error = k.Complains(t, g)
 			return out
 		}
 		wait = max(wait, k.draw(func(r *rand.Rand) time.Duration { return k.Pause(n, r) }))
-		if end, ok := ctx.Deadline(); ok && wait > time.Until(end) {
-			out.Error = complaint(g)
-			return out
-		}
-		if rest(ctx, wait) != nil {
-			out.Error = complaint(g)
+		end, ok := ctx.Deadline()
+		if k.Dozes {
+			_ = rest(k.life, wait)
+		} else if ok && wait > time.Until(end) || rest(ctx, wait) != nil {
+			out.Error = k.Complains(t, g)
 			return out
 		}
 	}
@@ -148,6 +155,9 @@ func (k *worker) learn(g got) time.Duration {
 		hint, told = k.Hint(g.resp)
 	}
 	if !told {
+		hint, told = k.Dialect(g.resp)
+	}
+	if !told {
 		hint, told = k.Quota(g.resp)
 	}
 	if !told || hint == 0 {
@@ -172,7 +182,9 @@ func (k *worker) attempt(ctx context.Context, t check.Task, n int) (g got) {
 		return got{err: err}
 	}
 	for name, v := range t.Header {
-		r.Header.Set(name, v)
+		if k.Carries(name, n) {
+			r.Header.Set(name, v)
+		}
 	}
 	if t.Keyed {
 		r.Header.Set("Idempotency-Key", k.Key(t, n))
@@ -188,7 +200,9 @@ func (k *worker) attempt(ctx context.Context, t check.Task, n int) (g got) {
 	if g.err == nil {
 		defer g.resp.Body.Close()
 		var body []byte
-		if body, g.err = io.ReadAll(g.resp.Body); g.err == nil && g.resp.StatusCode/100 == 2 {
+		if body, g.err = io.ReadAll(g.resp.Body); errors.Is(g.err, io.ErrUnexpectedEOF) && !k.Whole {
+			g.err = nil
+		} else if g.err == nil && g.resp.StatusCode/100 == 2 {
 			g.err = k.Believes(g.resp, body)
 		}
 		g.resp.Body = io.NopCloser(bytes.NewReader(body))
@@ -197,19 +211,32 @@ func (k *worker) attempt(ctx context.Context, t check.Task, n int) (g got) {
 	return g
 }
 
-// believable looks into a 2xx.
-func believable(resp *http.Response, body []byte) error {
-	var doc struct {
-		Code    string
-		Count   int
-		Entries []string
+// believes looks into a 2xx, for every lie but one.
+func believes(but string) func(*http.Response, []byte) error {
+	return func(resp *http.Response, body []byte) error {
+		var doc struct {
+			Code    string
+			Count   int
+			Entries []string
+			Data    any
+			Errors  []struct{ Extensions struct{ Code string } }
+		}
+		age, _ := strconv.Atoi(resp.Header.Get("Age"))
+		err := json.Unmarshal(body, &doc)
+		if len(doc.Errors) > 0 && doc.Errors[0].Extensions.Code == "THROTTLED" && but != "throttle" {
+			return errThrottled
+		}
+		for lie, is := range map[string]bool{
+			"empty": len(body) == 0, "html": bytes.HasPrefix(body, []byte("<")), "malformed": err != nil && bytes.HasPrefix(body, []byte("{")),
+			"envelope": doc.Code == "-1", "count": doc.Count > len(doc.Entries), "stale": age > 60,
+			"graphql": doc.Data == nil && len(doc.Errors) > 0,
+		} {
+			if is && lie != but {
+				return errLie
+			}
+		}
+		return nil
 	}
-	age, _ := strconv.Atoi(resp.Header.Get("Age"))
-	switch {
-	case json.Unmarshal(body, &doc) != nil, doc.Code == "-1", doc.Count > len(doc.Entries), age > 60:
-		return errLie
-	}
-	return nil
 }
 
 // poll looks until the job has ended.

@@ -83,7 +83,7 @@ func (p *play) open() error {
 func (p *play) openOne(i int) (Session, error) {
 	p.run.opening <- struct{}{}
 	defer func() { <-p.run.opening }()
-	s := Setting{Case: p.place.Case, BaseURL: p.place.Base, APIKey: p.keys[i], Seed: p.run.Seed + uint64(i), id: rand.Text()}
+	s := Setting{Case: p.place.Case, BaseURL: p.place.Base, APIKey: p.keys[i], Provider: p.of.Provider, Seed: p.run.Seed + uint64(i), id: rand.Text()}
 	if p.of.needs(Tokens) {
 		s.TokenURL = p.place.Base + "/oauth/token"
 	}
@@ -174,7 +174,7 @@ func (p *play) task(o *Operation) Task {
 	t := Task{ID: o.ID, Kind: cmp.Or(o.Kind, Call), Method: cmp.Or(o.Method, "GET"), URL: p.place.Base + o.Path,
 		Header: map[string]string{"Accept": "application/json"}, Body: o.Body, Keyed: o.Keyed, Tenant: o.Tenant, DeadlineMS: o.Deadline.Milliseconds()}
 	maps.Copy(t.Header, o.Header)
-	if !p.of.needs(Tokens) {
+	if !p.of.needs(Tokens) && !o.Secret {
 		t.Header["Authorization"] = "Bearer " + p.keys[o.Worker]
 	}
 	if o.Body != "" {

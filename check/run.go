@@ -64,8 +64,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	hello.Claims = slices.DeleteFunc(slices.Concat(hello.Claims, o.Claims), func(c Claim) bool {
-		_, gone := value(o.Without, Claim(before(string(c), "=")))
-		return gone
+		return slices.ContainsFunc(o.Without, func(w Claim) bool { return w == c || w == Claim(before(string(c), "=")) })
 	})
 	s, err := newStage(&o)
 	if err != nil {

@@ -25,6 +25,9 @@ func (s Setting) environ() []string {
 	if s.TokenURL != "" {
 		env = append(env, "HEED_CHECK_TOKEN_URL="+s.TokenURL)
 	}
+	if s.Provider != "" {
+		env = append(env, "HEED_CHECK_PROVIDER="+s.Provider)
+	}
 	if s.Deadline > 0 {
 		env = append(env, "HEED_CHECK_DEADLINE="+seconds(s.Deadline))
 	}

@@ -36,8 +36,10 @@ type stage struct {
 	guards map[string]*guard
 }
 
-// guard counts the requests of a case and ends it when there are too many.
+// guard stands before the world of a case. It counts requests and ends the case
+// when there are too many.
 type guard struct {
+	next http.Handler
 	seen atomic.Int64
 	end  context.CancelCauseFunc
 }
@@ -94,7 +96,7 @@ func (s *stage) serve(addr string, h http.Handler) (string, error) {
 func (s *stage) watched() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.seen.Add(1)
-		id, _ := cut(strings.TrimPrefix(r.URL.Path, "/t/"), "/")
+		id, rest := cut(strings.TrimPrefix(r.URL.Path, "/t/"), "/")
 		s.mu.Lock()
 		g := s.guards[id]
 		s.mu.Unlock()
@@ -102,12 +104,16 @@ func (s *stage) watched() http.Handler {
 			http.Error(w, "heed check: no such case is running", http.StatusNotFound)
 			return
 		}
+		if rest == "" || before(rest, "/") == "_sim" {
+			http.Error(w, "heed check: the simulator is not for the client", http.StatusForbidden)
+			return
+		}
 		if g.seen.Add(1) > most {
 			g.end(errFlood)
 			http.Error(w, "heed check: too many requests in this case", http.StatusTooManyRequests)
 			return
 		}
-		s.api.ServeHTTP(w, r)
+		g.next.ServeHTTP(w, r)
 	})
 }
 
@@ -120,9 +126,13 @@ func (s *stage) begin(c *Case, p Place, end context.CancelCauseFunc) (Place, err
 	if _, err := s.api.Begin(id, w); err != nil {
 		return p, fmt.Errorf("check: case %s: %w", c.ID, err)
 	}
+	next := http.Handler(s.api)
+	if c.Front != nil {
+		next = c.Front(next)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.guards[id] = &guard{end: end}
+	s.guards[id] = &guard{next: next, end: end}
 	return p, nil
 }
 

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -41,5 +42,8 @@ func said(o Outcome) string {
 	}
 	return "it reported failure"
 }
+
+// flooded tells whether the case was ended because the client sent too much.
+func (o Outcome) flooded() bool { return strings.HasPrefix(o.Broken, errFlood.Error()) }
 
 func itoa(n int) string { return strconv.Itoa(n) }
