@@ -94,7 +94,7 @@ func wrongPauses() []wrong {
 		return func(h *habits) { endless(h); h.Pause = f }
 	}
 	return []wrong{
-		{"does not pause", pause(func(int, *rand.Rand) time.Duration { return 0 }), []string{"retry-after/none", "fleet/backoff", "outage/one"}},
+		{"hardly pauses", pause(func(int, *rand.Rand) time.Duration { return 15 * time.Millisecond }), []string{"retry-after/none", "fleet/backoff", "outage/one"}},
 		{"has pauses that do not grow", pause(func(_ int, rng *rand.Rand) time.Duration {
 			return time.Duration(rng.Float64() * float64(pauseBase))
 		}), []string{"outage/one"}},
