@@ -65,6 +65,8 @@ type Place struct {
 	Claims []Claim
 	// Elsewhere is another host, whose journal is evidence too.
 	Elsewhere string
+
+	issuer *issuer
 }
 
 // Kind is what an operation is, beside one request.

@@ -30,6 +30,18 @@ type Hello struct {
 	Claims  []Claim `json:"claims,omitempty"`
 	// Serial asks for one case at a time.
 	Serial bool `json:"serial,omitempty"`
+	// Cannot are claims that nobody reached in this way can make, and why.
+	Cannot map[Claim]string `json:"-"`
+}
+
+// cannot says why a case is not for the client, whatever it claims; "": it is.
+func (h *Hello) cannot(c *Case) string {
+	for _, n := range c.Needs {
+		if why := h.Cannot[n]; why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // Setting is what a session is told at its beginning.

@@ -19,7 +19,9 @@ type Evidence struct {
 	Outcomes map[string]Outcome // by operation
 	// Elsewhere is what the other host saw of this case.
 	Elsewhere sim.Journal
-	Output    Output
+	// Minted is how many tokens were made for a gateway.
+	Minted int
+	Output Output
 	// Told are secrets that were found in the client's own output.
 	Told []string
 }

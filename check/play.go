@@ -37,12 +37,17 @@ type play struct {
 // play asks the client for everything that the case has for it, and gathers
 // the evidence.
 func (r *run) play(ctx context.Context, c *Case) (*Evidence, error) {
+	if r.Via != "" && c.needs(Tokens) { // the gateway may have one token for all
+		r.renewing.Lock()
+		defer r.renewing.Unlock()
+	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	place, err := r.stage.begin(c, Place{Seed: r.Seed, Claims: r.hello.Claims}, end)
 	if err != nil {
 		return nil, err
 	}
+	minted := r.stage.issuer.made()
 	p := &play{run: r, of: c, place: place, ctx: ctx, outcomes: map[string]Outcome{}}
 	if err = p.open(); err == nil {
 		// The time runs from here: how fast programs start is not judged.
@@ -58,7 +63,8 @@ func (r *run) play(ctx context.Context, c *Case) (*Evidence, error) {
 		return nil, err
 	}
 	return &Evidence{Case: c, Claims: r.hello.Claims, Journal: here, Elsewhere: there, Effects: done,
-		Outcomes: p.outcomes, Output: out, Told: p.leaks(out)}, nil
+		Outcomes: p.outcomes,
+		Minted:   r.stage.issuer.made() - minted, Output: out, Told: p.leaks(out)}, nil
 }
 
 // open begins a session for each worker.

@@ -147,6 +147,8 @@ type run struct {
 	hello   Hello
 	opening chan struct{} // sessions that begin: programs that start are hungry
 
+	renewing sync.Mutex // held by a case whose tokens are told from those of others by time alone
+
 	mu   sync.Mutex
 	done int
 }
@@ -180,7 +182,7 @@ func (r *run) try(ctx context.Context, cases []Case, i int, results []Result) {
 	began := time.Now()
 	var e *Evidence
 	var err error
-	if _, lacks := c.lacks(r.hello.Claims); !lacks {
+	if _, lacks := c.lacks(r.hello.Claims); !lacks && r.hello.cannot(c) == "" {
 		e, err = r.play(ctx, c)
 	}
 	for j := range cases {
@@ -223,6 +225,9 @@ func (r *run) judge(ctx context.Context, c *Case, e *Evidence, err error) Result
 		Known: slices.Contains(r.Known, c.ID)}
 	claim, lacks := c.lacks(r.hello.Claims)
 	switch {
+	case r.hello.cannot(c) != "":
+		res.Mark, res.Cause = NA, r.hello.cannot(c)
+		return res
 	case lacks:
 		res.Mark, res.Cause = NA, fmt.Sprintf("the client does not claim %q", claim)
 		return res

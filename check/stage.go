@@ -34,6 +34,8 @@ type stage struct {
 
 	mu     sync.Mutex
 	guards map[string]*guard
+
+	issuer issuer
 }
 
 // guard stands before the world of a case. It counts requests and ends the case
@@ -96,6 +98,10 @@ func (s *stage) serve(addr string, h http.Handler) (string, error) {
 func (s *stage) watched() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.seen.Add(1)
+		if r.URL.Path == "/oauth/token" {
+			s.issuer.ServeHTTP(w, r)
+			return
+		}
 		id, rest := cut(strings.TrimPrefix(r.URL.Path, "/t/"), "/")
 		s.mu.Lock()
 		g := s.guards[id]
@@ -121,6 +127,7 @@ func (s *stage) watched() http.Handler {
 func (s *stage) begin(c *Case, p Place, end context.CancelCauseFunc) (Place, error) {
 	id := strings.ReplaceAll(c.ID, "/", ".")
 	p.Case, p.Base, p.Elsewhere = id, s.base+"/t/"+id, s.elsewhere+"/t/"+id
+	p.issuer = &s.issuer
 	w := c.World(p)
 	w.Seed, w.Courier = p.Seed, s.net.Courier
 	if _, err := s.api.Begin(id, w); err != nil {

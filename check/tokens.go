@@ -1,7 +1,6 @@
 package check
 
 import (
-	"net/http"
 	"strings"
 	"time"
 
@@ -30,11 +29,18 @@ func tokens() []Case {
 
 // gated has a token endpoint, and takes each token so many times.
 func gated(uses int) func(Place) sim.World {
-	return func(Place) sim.World {
+	return func(at Place) sim.World {
 		left := map[string]int{} // by token; only what runs alone in the case touches it
+		if at.issuer == nil {
+			at.issuer = &issuer{}
+		}
+		before := at.issuer.made()
 		p := provider(nil)
 		p.Authorize = func(x *sim.Exchange) *sim.Refusal {
 			_, token, _ := strings.Cut(x.Request.Header.Get("Authorization"), " ")
+			if _, seen := left[token]; !seen && at.issuer.after(token, before) {
+				left[token] = uses
+			}
 			if left[token] == 0 {
 				return &sim.Refusal{Kind: sim.Unauthorized, Detail: "the token has ended"}
 			}
@@ -45,7 +51,7 @@ func gated(uses int) func(Place) sim.World {
 			Do: func(x *sim.Exchange) sim.Answer {
 				token := x.ID("tok-")
 				left[token] = uses
-				return sim.JSON(http.StatusOK, map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 3600})
+				return tokenAnswer(token)
 			}})
 		return sim.World{Packs: []sim.Pack{p}, Limits: []rate.Limit{}}
 	}
@@ -54,7 +60,7 @@ func gated(uses int) func(Place) sim.World {
 // renews wants all operations to succeed with so many tokens.
 func renews(most int) judge {
 	return func(e *Evidence) Verdict {
-		made := len(e.Of("token"))
+		made := len(e.Of("token")) + e.Minted
 		for _, id := range e.Operations() {
 			tries := e.Of(id)
 			switch {
