@@ -76,13 +76,13 @@ type served struct {
 }
 
 // serve runs heed up until stop is called.
-func serve(file string) (*served, error) {
+func serve(file string, env ...string) (*served, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r, w := io.Pipe()
 	var ended sync.WaitGroup
 	var code int
 	ended.Go(func() {
-		code = run(ctx, []string{"up", "--config", file}, nil, strings.NewReader(""), io.Discard, w)
+		code = run(ctx, []string{"up", "--config", file}, env, strings.NewReader(""), io.Discard, w)
 		w.Close()
 	})
 	s := &served{stop: func() {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,14 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/heedproject/heed/internal/config"
+	"github.com/heedproject/heed/internal/app"
 	"github.com/heedproject/heed/internal/queue"
 )
 
 type keysCmd struct {
 	New    keysNewCmd    `cmd:"" help:"Make a key that seals the calls of a queue at rest."`
-	Rotate keysRotateCmd `cmd:"" help:"Put a new key in front of a key file; the old ones still open what they sealed."`
-	Check  keysCheckCmd  `cmd:"" help:"Tell whether the keys of a queue can be used, and which one seals."`
+	Rotate keysRotateCmd `cmd:"" help:"Put a new key in front of a key file; seal what is in the queue again with it."`
+	Check  keysCheckCmd  `cmd:"" help:"Tell whether the keys of a queue can be used, which one seals, and which are still needed."`
 }
 
 // Help is what heed keys --help says beside the commands.
@@ -28,7 +27,8 @@ Examples:
 
     heed keys new -o /etc/heed/queue.keys
     heed keys check /etc/heed/queue.keys
-    heed keys rotate /etc/heed/queue.keys`
+    heed keys rotate /etc/heed/queue.keys --reseal
+    heed keys check --store`
 }
 
 type keysNewCmd struct {
@@ -52,15 +52,11 @@ func (c *keysNewCmd) Run(sh *shell) error {
 		_, err := fmt.Fprintln(sh.out, key.Reveal())
 		return err
 	}
-	f, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
+	switch err := app.NewKeyFile(c.Output, []byte(keyHead+key.Reveal()+"\n")); {
+	case errors.Is(err, fs.ErrExist):
 		return usage(fmt.Errorf("%s is there already; heed keys rotate puts a new key in front of those that it holds", c.Output))
-	}
-	if err != nil {
+	case err != nil:
 		return usage(err)
-	}
-	if err := put(f, []byte(keyHead+key.Reveal()+"\n")); err != nil {
-		return errors.Join(err, os.Remove(c.Output))
 	}
 	whole, err := filepath.Abs(c.Output)
 	if err != nil {
@@ -73,30 +69,50 @@ func (c *keysNewCmd) Run(sh *shell) error {
 // keyHead begins a key file.
 const keyHead = "# Keys that seal the calls of a heed queue at rest. The first one seals, the others still open.\n"
 
-// put writes a file to the disk and closes it.
-func put(f *os.File, text []byte) error {
-	_, err := f.Write(text)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
 type keysRotateCmd struct {
-	File   string `arg:"" help:"The key file."`
+	File   string `arg:"" optional:"" help:"The key file; may be left out with --reseal."`
 	Drop   string `placeholder:"ID" help:"Instead take this old key out, when nothing that it sealed is left."`
+	Reseal bool   `help:"Also seal what is in the queue again with the key in front; without FILE, only that."`
+	Config string `placeholder:"FILE" help:"With --reseal: the configuration to take the queue from (heed.yaml)."`
 	DryRun bool   `help:"Only say what would be done."`
+	JSON   bool   `help:"With --reseal: print what the keys are used for as a JSON document."`
 }
 
 // Help is what heed keys rotate --help says beside the flags.
 func (keysRotateCmd) Help() string {
-	return `The file is replaced in one step: whoever reads it, or an interruption, meets the old keys or the new ones. A gateway that is started again seals with the new key from then on. Take an old key out once the calls that it sealed have ended and are erased (queue.dead_ttl after the last of them); dropped too early, these calls end as unreadable.
+	return `The file is replaced in one step: whoever reads it, or an interruption, meets the old keys or the new ones. A gateway that is started again seals with the new key from then on, and still opens with the old ones.
+
+With --reseal what was sealed before is sealed again, so that the old keys can go. A queue in SQLite belongs to one process: stop the gateway first. A queue in Postgres may be in use meanwhile, as long as every gateway has the new key: let each of them open with it first (heed keys new >>FILE puts one behind the others), then put it in front and start them again, then heed keys rotate --reseal without FILE. An interruption loses nothing; heed keys rotate --reseal goes on.
+
+heed keys check --store tells which old keys may be dropped. Idempotency keys of calls that have ended stay under the old key as long as they are remembered (queue.window, 24h): a call that is repeated is known by them. A key that is dropped too early takes the calls with it: SQLite does not open without it, and in Postgres they end as unreadable.
 
 Examples:
 
     heed keys rotate /etc/heed/queue.keys
+    heed keys rotate /etc/heed/queue.keys --reseal --config /etc/heed/heed.yaml
+    heed keys rotate --reseal
     heed keys rotate /etc/heed/queue.keys --drop 78ee5deeb9ab6f82 --dry-run`
 }
 
-// Run changes the key file.
+// Run changes the key file, and seals the queue again where that is wanted.
 func (c *keysRotateCmd) Run(sh *shell) error {
+	switch {
+	case c.Drop != "" && c.Reseal:
+		return usage(errors.New("--drop and --reseal are two steps: first --reseal, then heed keys check --store, then --drop"))
+	case c.DryRun && c.JSON:
+		return usage(errors.New("--json tells what was done, and --dry-run does nothing"))
+	case !c.Reseal && (c.Config != "" || c.JSON):
+		return usage(errors.New("--config and --json belong to --reseal"))
+	case c.Reseal:
+		return c.reseal(sh)
+	case c.File == "":
+		return usage(errors.New("which key file? heed keys rotate FILE; only --reseal does without"))
+	}
+	return c.change(sh)
+}
+
+// change puts a new key into the file, or takes an old one out.
+func (c *keysRotateCmd) change(sh *shell) error {
 	before, err := os.ReadFile(c.File)
 	if err != nil {
 		return usage(fmt.Errorf("%w; heed keys new -o FILE makes one", err))
@@ -116,10 +132,14 @@ func (c *keysRotateCmd) Run(sh *shell) error {
 		_, err := fmt.Fprintf(sh.out, "%s %s, which holds %s\n", would, c.File, strings.Join(ring.IDs(), ", "))
 		return err
 	}
-	if err := replace(c.File, after); err != nil {
+	if err := app.ReplaceKeyFile(c.File, after); err != nil {
 		return fmt.Errorf("%s is as it was: %w", c.File, err)
 	}
-	sh.say("heed: %s %s; start the gateway again, and keep a copy of the file elsewhere", did, c.File)
+	then := "start the gateway again, and keep"
+	if c.Reseal {
+		then = "keep"
+	}
+	sh.say("heed: %s %s; %s a copy of the file elsewhere", did, c.File, then)
 	return nil
 }
 
@@ -150,133 +170,4 @@ func (c *keysRotateCmd) dropped(before []byte, ring *queue.Keys) ([]byte, error)
 		}
 	}
 	return after, nil
-}
-
-// replace puts other text into a file, in one step and for the owner that it
-// has alone: often a gateway reads it that is not root, who rotates.
-func replace(name string, text []byte) error {
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	if err = sameOwner(f, info); err == nil {
-		err = put(f, text)
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	dir, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
-type keysCheckCmd struct {
-	Files  []string `arg:"" optional:"" name:"file" help:"Key files, the one that seals first; without any, those of the configuration."`
-	Config string   `placeholder:"FILE" help:"The configuration to take queue.keys from (heed.yaml)."`
-}
-
-// Help is what heed keys check --help says beside the flags.
-func (keysCheckCmd) Help() string {
-	return `Exits with 0 if a gateway could seal with them and with 2 if not. A key file that others on this machine can read is a problem too.
-
-Examples:
-
-    heed keys check
-    heed keys check /etc/heed/queue.keys`
-}
-
-// keyText is what may hold keys, and where it comes from.
-type keyText struct{ from, text string }
-
-// Run checks the keys.
-func (c *keysCheckCmd) Run(sh *shell) error {
-	texts, err := c.read(sh)
-	if err != nil {
-		return usage(err)
-	}
-	t := grid{{"KEY", "USE", "FROM"}}
-	var all strings.Builder
-	var problems []error
-	for _, k := range texts {
-		ring, err := queue.ReadKeys(strings.NewReader(k.text))
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", k.from, err))
-			continue
-		}
-		for _, id := range ring.IDs() {
-			use := "opens"
-			if len(t) == 1 {
-				use = "seals and opens"
-			}
-			t = append(t, []string{id, use, k.from})
-		}
-		all.WriteString(k.text + "\n")
-		problems = append(problems, private(k.from))
-	}
-	if len(t) > 1 {
-		if _, err := queue.ReadKeys(strings.NewReader(all.String())); err != nil {
-			problems = append(problems, fmt.Errorf("together: %w", err))
-		}
-		if err := t.write(sh.out, columns{Width: sh.width(), Wrap: []int{2}}); err != nil {
-			return err
-		}
-	}
-	if err := errors.Join(problems...); err != nil {
-		return usage(err)
-	}
-	return nil
-}
-
-// read gets the keys from files, or from where the configuration says.
-func (c *keysCheckCmd) read(sh *shell) (texts []keyText, err error) {
-	for _, name := range c.Files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		texts = append(texts, keyText{"file:" + name, string(text)})
-	}
-	if len(c.Files) > 0 {
-		return texts, nil
-	}
-	cfg, _, err := config.Load(cmp.Or(c.Config, defaultFile))
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case cfg.Queue == nil:
-		return nil, fmt.Errorf("%s has no queue, which could have keys", cfg.File)
-	case len(cfg.Queue.Keys) == 0:
-		return nil, fmt.Errorf("%s names no queue.keys: heed up then makes one beside the database at its first start, as good as none for whoever reads both; make one with heed keys new", cfg.File)
-	}
-	for i, ref := range cfg.Queue.Keys {
-		text, err := ref.Text(sh.value, os.ReadFile)
-		if err != nil {
-			return nil, fmt.Errorf("queue.keys[%d]: %w", i, err)
-		}
-		texts = append(texts, keyText{ref.String(), string(text)})
-	}
-	return texts, nil
-}
-
-// private tells whether others can read a file.
-func private(from string) error {
-	name, ok := strings.CutPrefix(from, "file:")
-	if !ok {
-		return nil
-	}
-	info, err := os.Stat(name)
-	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		err = fmt.Errorf("%s can be read by others (%s): chmod 600 %[1]s", name, info.Mode().Perm())
-	}
-	return err
 }

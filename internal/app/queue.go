@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/netip"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,8 +16,6 @@ import (
 	"github.com/heedproject/heed/internal/gateway"
 	"github.com/heedproject/heed/internal/observe"
 	"github.com/heedproject/heed/internal/queue"
-	"github.com/heedproject/heed/internal/queue/postgres"
-	"github.com/heedproject/heed/internal/queue/sqlite"
 	"github.com/heedproject/heed/mask"
 )
 
@@ -60,7 +55,7 @@ func (a *App) openQueue(cfg *config.Config) (*keeper, error) {
 func (a *App) keeper(q *config.Queue) (*keeper, error) {
 	k := &keeper{log: a.observe.Logger(), quit: make(chan struct{}), ending: make(chan struct{}), opens: make(chan string, 64)}
 	var err error
-	if k.store, err = a.openStore(q); err != nil {
+	if k.store, err = (&storage{a.opts, k.log}).open(context.Background(), q); err != nil {
 		return nil, err
 	}
 	k.shown = &gateway.Later{
@@ -113,133 +108,6 @@ func workerName() string {
 		host = "heed"
 	}
 	return fmt.Sprintf("%s-%d", host, os.Getpid())
-}
-
-// openStore opens where calls are kept.
-func (a *App) openStore(q *config.Queue) (queue.Store, error) {
-	if q.Store == config.QueuePostgres {
-		return a.openPostgres(q)
-	}
-	path, err := a.queuePath(q)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := a.queueKeys(q, path)
-	if err != nil {
-		return nil, err
-	}
-	if err := private(path); err != nil {
-		return nil, err
-	}
-	return sqlite.Open(context.Background(), sqlite.Options{
-		Path: path, Keys: keys, Keep: queue.Keep{Answers: q.ResultTTL, Broken: q.DeadTTL}, Most: q.Max.Calls,
-	})
-}
-
-// openPostgres opens the store that several gateways share.
-func (a *App) openPostgres(q *config.Queue) (queue.Store, error) {
-	address, err := a.maker().secret("queue.dsn", q.DSN)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := a.queueKeys(q, "")
-	if err != nil {
-		return nil, err
-	}
-	return postgres.Open(context.Background(), postgres.Options{
-		Address: postgres.Address(address), Keys: keys, Keep: queue.Keep{Answers: q.ResultTTL, Broken: q.DeadTTL}, Most: q.Max.Calls,
-	})
-}
-
-// queuePath is where the file lies. Its folder is made when it is the usual one.
-func (a *App) queuePath(q *config.Queue) (string, error) {
-	if q.Path != "" {
-		return q.Path, nil
-	}
-	dir := a.stateDir()
-	if dir == "" {
-		return "", errors.New("app: queue.path: neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME says where the queue may lie; name a file")
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("app: queue.path: make the folder of the queue: %w; name a file in a folder that can be written", err)
-	}
-	return filepath.Join(dir, "queue.db"), nil
-}
-
-// stateDir is the folder for what has to outlive the process: systemd's, or
-// the user's (XDG Base Directory Specification).
-func (a *App) stateDir() string {
-	env := a.opts.Getenv
-	if dir, _, _ := strings.Cut(env("STATE_DIRECTORY"), ":"); filepath.IsAbs(dir) {
-		return dir
-	}
-	if dir := env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "heed")
-	}
-	if dir := env("HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, ".local", "state", "heed")
-	}
-	return ""
-}
-
-// private makes the file, if there is none, so that nobody else can read it.
-func private(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("app: open the queue: %w; queue.path must lie in a folder that exists and can be written", err)
-	}
-	return f.Close()
-}
-
-// queueKeys reads the key ring. Where none is configured, a key is made beside
-// the file at the first start.
-func (a *App) queueKeys(q *config.Queue, path string) (*queue.Keys, error) {
-	if len(q.Keys) == 0 {
-		return a.ownKeys(path + ".keys")
-	}
-	var lines []string
-	for i, ref := range q.Keys {
-		text, err := ref.Text(a.opts.Getenv, a.opts.ReadFile)
-		if err != nil {
-			return nil, fmt.Errorf("app: queue.keys[%d]: %w", i, err)
-		}
-		lines = append(lines, string(text))
-	}
-	keys, err := queue.ReadKeys(strings.NewReader(strings.Join(lines, "\n")))
-	if err != nil {
-		return nil, fmt.Errorf("app: queue.keys: %w", err)
-	}
-	return keys, nil
-}
-
-func (a *App) ownKeys(path string) (*queue.Keys, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		key := queue.NewKey()
-		text = []byte("# Seals the calls of the queue beside it. Made by heed at its first start.\n" + key.Reveal() + "\n")
-		if err = writeNew(path, text); err == nil {
-			a.observe.Logger().Warn("a key for the queue was made", slog.String("key_id", key.ID()), slog.String("file", path),
-				slog.String("advice", "it lies beside what it seals: for more than development make one with heed keys new, keep it elsewhere and name it under queue.keys"))
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("app: the key of the queue: %w; or name one under queue.keys", err)
-	}
-	keys, err := queue.ReadKeys(strings.NewReader(string(text)))
-	if err != nil {
-		return nil, fmt.Errorf("app: %s: %w", path, err)
-	}
-	return keys, nil
-}
-
-// writeNew writes a file that is for this user alone and was not there.
-func writeNew(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // callbacks makes the road of callbacks, with the guard that all roads have.

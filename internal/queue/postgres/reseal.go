@@ -13,7 +13,7 @@ var sealedTables = []string{"requests", "answers", "revisions"}
 // One transaction looks at no more than this many records, and this many bytes
 // and one record: others write in between, and it has to fit into memory.
 const (
-	resealBatch = 64
+	resealBatch = 256
 	resealBytes = 4 << 20
 )
 
@@ -114,9 +114,10 @@ func (s *Store) KeyUse(ctx context.Context) (map[string]int, error) {
 				if err := rows.Scan(&head, &n); err != nil {
 					return failed(err)
 				}
-				by, err := queue.SealedBy(append(head, make([]byte, 64)...))
-				use[by] += n
-				return err
+				if by, err := queue.SealedBy(append(head, make([]byte, 64)...)); err == nil { // else it is damaged, and under none
+					use[by] += n
+				}
+				return nil
 			})
 		if err != nil {
 			return nil, err

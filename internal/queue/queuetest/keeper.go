@@ -90,7 +90,7 @@ func testRotation(t *testing.T, open Open) {
 func testInterruptedRotation(t *testing.T, open Open) {
 	old, fresh := queue.NewKey(), queue.NewKey()
 	r := newRig(t, open, Options{Keys: queue.NewKeys(old)})
-	const calls = 150 // more than a batch
+	const calls = 600 // more than a batch
 	r.enqueue(many(calls, "a", nil)...)
 	r.restart(queue.NewKeys(fresh, old))
 	ctx, stop := context.WithCancel(r.Context())

@@ -13,7 +13,7 @@ var sealedTables = []string{"requests", "answers", "revisions"}
 // One step looks at no more than this many records, and this many bytes and
 // one record: others write in between, and it has to fit into memory.
 const (
-	resealBatch = 64
+	resealBatch = 512
 	resealBytes = 4 << 20
 )
 
@@ -37,7 +37,12 @@ func (s *Store) Reseal(ctx context.Context, at func(done int)) (int, error) {
 			after = last
 		}
 	}
-	return total, nil
+	// What was replaced would live on in the log, also that of a run before
+	// this one.
+	return total, s.do(ctx, func(b *book) error {
+		b.erased = true
+		return nil
+	})
 }
 
 // record is one sealed record.
@@ -69,7 +74,6 @@ func (s *Store) resealFrom(ctx context.Context, table string, after int64) (n in
 			}
 			n++
 		}
-		b.erased = b.erased || n > 0
 		return nil
 	})
 	return n, last, err

@@ -1,8 +1,9 @@
 //go:build unix
 
-package main
+package app
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -14,4 +15,13 @@ func sameOwner(f *os.File, as fs.FileInfo) error {
 		return f.Chown(int(s.Uid), int(s.Gid))
 	}
 	return nil
+}
+
+// syncFolder brings the names of a folder to the disk.
+func syncFolder(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package main
+package app
 
 import (
 	"io/fs"
@@ -9,3 +9,6 @@ import (
 
 // sameOwner does nothing where files are handed out otherwise.
 func sameOwner(*os.File, fs.FileInfo) error { return nil }
+
+// syncFolder does nothing where folders cannot be synced.
+func syncFolder(string) error { return nil }

@@ -1,0 +1,119 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/heedproject/heed/internal/config"
+	"github.com/heedproject/heed/internal/queue"
+)
+
+// ring reads the keys of a queue.
+func (s *storage) ring(q *config.Queue) (*queue.Keys, error) {
+	path := ""
+	if q.Store != config.QueuePostgres {
+		var err error
+		if path, err = s.path(q); err != nil {
+			return nil, err
+		}
+	}
+	return s.keys(q, path)
+}
+
+// keys reads the key ring. Where none is configured, a key is made beside the
+// file at the first start.
+func (s *storage) keys(q *config.Queue, path string) (*queue.Keys, error) {
+	if len(q.Keys) == 0 {
+		return s.ownKeys(OwnKeys(path))
+	}
+	var lines []string
+	for i, ref := range q.Keys {
+		text, err := ref.Text(s.opts.Getenv, s.opts.ReadFile)
+		if err != nil {
+			return nil, fmt.Errorf("app: queue.keys[%d]: %w", i, err)
+		}
+		lines = append(lines, string(text))
+	}
+	keys, err := queue.ReadKeys(strings.NewReader(strings.Join(lines, "\n")))
+	if err != nil {
+		return nil, fmt.Errorf("app: queue.keys: %w", err)
+	}
+	return keys, nil
+}
+
+// OwnKeys is the key file of a queue that has none configured.
+func OwnKeys(path string) string { return path + ".keys" }
+
+func (s *storage) ownKeys(path string) (*queue.Keys, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && s.log != nil {
+		if err = s.makeKey(path); err == nil || errors.Is(err, fs.ErrExist) { // another process was faster
+			text, err = os.ReadFile(path)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("app: the key of the queue: %w; or name one under queue.keys", err)
+	}
+	keys, err := queue.ReadKeys(strings.NewReader(string(text)))
+	if err != nil {
+		return nil, fmt.Errorf("app: %s: %w", path, err)
+	}
+	return keys, nil
+}
+
+func (s *storage) makeKey(path string) error {
+	key := queue.NewKey()
+	err := NewKeyFile(path, []byte("# Seals the calls of the queue beside it. Made by heed at its first start.\n"+key.Reveal()+"\n"))
+	if err == nil {
+		s.log.Warn("a key for the queue was made", slog.String("key_id", key.ID()), slog.String("file", path),
+			slog.String("advice", "it lies beside what it seals: for more than development make one with heed keys new, keep it elsewhere and name it under queue.keys"))
+	}
+	return err
+}
+
+// NewKeyFile writes a file that is for this user alone and was not there;
+// fs.ErrExist: it was. Whoever looks, and whoever is interrupted, meets no file
+// or all of it.
+func NewKeyFile(path string, text []byte) error {
+	return settle(path, text, nil, os.Link)
+}
+
+// ReplaceKeyFile puts other text into a file, in one step and for the owner
+// that it has alone: often a gateway reads it that is not root, who rotates.
+func ReplaceKeyFile(path string, text []byte) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return settle(path, text, info, os.Rename)
+}
+
+// settle writes a file beside path, gives it its owner and, when it is on the
+// disk, its place.
+func settle(path string, text []byte, owner fs.FileInfo, place func(from, to string) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return err
+	}
+	if owner != nil {
+		err = sameOwner(f, owner)
+	}
+	if err == nil {
+		_, err = f.Write(text)
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = place(f.Name(), path)
+	}
+	if gone := os.Remove(f.Name()); !errors.Is(gone, fs.ErrNotExist) { // it was renamed
+		err = errors.Join(err, gone)
+	}
+	if err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}

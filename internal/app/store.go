@@ -1,0 +1,138 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/heedproject/heed/internal/config"
+	"github.com/heedproject/heed/internal/queue"
+	"github.com/heedproject/heed/internal/queue/postgres"
+	"github.com/heedproject/heed/internal/queue/sqlite"
+)
+
+// Vault is the queue of a configuration for the rotation of its keys, without
+// a process around it.
+type Vault struct {
+	queue.Vault
+	io.Closer
+	Keys *queue.Keys // the ring it was opened with
+}
+
+// OpenVault opens the queue of cfg. Nothing is made: neither a file nor a key.
+// queue.ErrOwned: a gateway has it.
+func OpenVault(ctx context.Context, cfg *config.Config, opts Options) (*Vault, error) {
+	if cfg.Queue == nil {
+		return nil, fmt.Errorf("app: %s has no queue, which could hold calls", cfg.File)
+	}
+	st := storage{opts: opts.withDefaults()}
+	keys, err := st.ring(cfg.Queue)
+	if err != nil {
+		return nil, err
+	}
+	store, err := st.open(ctx, cfg.Queue)
+	if err != nil {
+		return nil, err
+	}
+	return &Vault{store, store, keys}, nil
+}
+
+// storage finds and opens the store of a queue.
+type storage struct {
+	opts Options
+	log  *slog.Logger // nil: a command asks, which makes no folder, file or key
+}
+
+// open opens where calls are kept.
+func (s *storage) open(ctx context.Context, q *config.Queue) (queue.Store, error) {
+	if q.Store == config.QueuePostgres {
+		return s.openPostgres(ctx, q)
+	}
+	path, err := s.path(q)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := s.keys(q, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.private(path); err != nil {
+		return nil, err
+	}
+	return sqlite.Open(ctx, sqlite.Options{
+		Path: path, Keys: keys, Keep: queue.Keep{Answers: q.ResultTTL, Broken: q.DeadTTL}, Most: q.Max.Calls,
+	})
+}
+
+// openPostgres opens the store that several gateways share.
+func (s *storage) openPostgres(ctx context.Context, q *config.Queue) (queue.Store, error) {
+	m := maker{getenv: s.opts.Getenv, readFile: s.opts.ReadFile}
+	address, err := m.secret("queue.dsn", q.DSN)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := s.keys(q, "")
+	if err != nil {
+		return nil, err
+	}
+	return postgres.Open(ctx, postgres.Options{
+		Address: postgres.Address(address), Keys: keys, Keep: queue.Keep{Answers: q.ResultTTL, Broken: q.DeadTTL}, Most: q.Max.Calls,
+	})
+}
+
+// path is where the file lies. Its folder is made when it is the usual one.
+func (s *storage) path(q *config.Queue) (string, error) {
+	if q.Path != "" {
+		return q.Path, nil
+	}
+	path := QueuePath(s.opts.Getenv)
+	if path == "" {
+		return "", errors.New("app: queue.path: neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME says where the queue may lie; name a file")
+	}
+	if s.log == nil {
+		return path, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("app: queue.path: make the folder of the queue: %w; name a file in a folder that can be written", err)
+	}
+	return path, nil
+}
+
+// QueuePath is where the queue of a process lies whose configuration does not
+// say it: in the folder for what has to outlive the process, which is systemd's
+// or the user's (XDG Base Directory Specification). Empty: there is none.
+func QueuePath(getenv func(string) string) string {
+	const file = "queue.db"
+	if dir, _, _ := strings.Cut(getenv("STATE_DIRECTORY"), ":"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, file)
+	}
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "heed", file)
+	}
+	if dir := getenv("HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, ".local", "state", "heed", file)
+	}
+	return ""
+}
+
+// private makes the file, if there is none, so that nobody else can read it.
+func (s *storage) private(path string) error {
+	flags := os.O_RDWR
+	if s.log != nil {
+		flags |= os.O_CREATE
+	}
+	f, err := os.OpenFile(path, flags, 0o600)
+	switch {
+	case s.log == nil && errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("app: there is no queue at %s: heed up makes it; where that runs as a service, name the file under queue.path", path)
+	case err != nil:
+		return fmt.Errorf("app: open the queue: %w; queue.path must lie in a folder that exists and can be written", err)
+	}
+	return f.Close()
+}
