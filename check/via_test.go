@@ -99,8 +99,8 @@ func through(t *testing.T, k *keeper, only ...string) map[string]string {
 }
 
 func TestAGatewayThatHoldsTheTokenIsGraded(t *testing.T) {
-	got := through(t, &keeper{renews: true}, "tokens")
-	want := map[string]string{"tokens/expire": "pass", "tokens/flight": "pass", "tokens/refused": "pass"}
+	got := through(t, &keeper{renews: true}, "tokens", "final/401")
+	want := map[string]string{"tokens/expire": "pass", "tokens/flight": "pass", "tokens/refused": "pass", "final/401": "pass"}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Error(diff)
 	}
