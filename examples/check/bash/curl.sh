@@ -5,8 +5,11 @@
 #	heed check --lines -- bash curl.sh best
 setting=${1:-default}
 claims='"retry","write","header","parallel","keyed"'
-if [ "$setting" = best ]; then claims+=',"deadline","timeout=1s"'; else claims=${claims#'"retry",'}; claims=${claims%',"keyed"'}; fi
+if [ "$setting" = best ]; then claims+=',"deadline","timeout=3s"'; else claims=${claims#'"retry",'}; claims=${claims%',"keyed"'}; fi
 printf '{"name":"curl in a script","version":"%s","claims":[%s]}\n' "$(curl --version | awk 'NR == 1 {print $2}')" "$claims"
+
+dir=$(mktemp -d) # a file is what curl can empty before it tries again
+trap 'rm -rf "$dir"' EXIT
 
 make() { # make ID METHOD URL KEYED DEADLINE BODY HEADER…
 	local id=$1 method=$2 url=$3 keyed=$4 limit=$5 body=$6 status args=()
@@ -14,11 +17,11 @@ make() { # make ID METHOD URL KEYED DEADLINE BODY HEADER…
 	for field; do args+=(-H "$field"); done
 	[ -z "$body" ] || args+=(--data-binary @-)
 	if [ "$setting" = best ]; then
-		args+=(--fail-with-body --max-time 1)
+		args+=(--fail --max-time 3)
 		# a write without a key is sent once
 		case $method:$keyed in POST:false | PATCH:false) ;; *) args+=(--retry 5 --retry-max-time 60) ;; esac
 	fi
-	status=$(printf %s "$body" | timeout "$limit" curl -sS -o /dev/null -w '%{http_code}' -X "$method" "${args[@]}" "$url") &&
+	status=$(printf %s "$body" | timeout "$limit" curl -sS -o "$dir/$id" -w '%{http_code}' -X "$method" "${args[@]}" "$url") &&
 		[ "${status:0:1}" = 2 ] && ok=true || ok=false
 	printf '{"id":"%s","ok":%s,"status":%d}\n' "$id" "$ok" "$((10#${status:-0}))"
 }

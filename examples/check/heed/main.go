@@ -24,7 +24,7 @@ var agreed = policy.Policy{
 	Backoff:  policy.Backoff{Base: 300 * time.Millisecond, Cap: 2 * time.Second},
 	Breaker:  policy.Breaker{OnOpen: policy.OnOpenFail},
 	Limits:   policy.Limits{Concurrency: 8, TenantShare: 0.75},
-	Timeouts: policy.Timeouts{Attempt: time.Second},
+	Timeouts: policy.Timeouts{Attempt: 3 * time.Second},
 	Verify:   policy.Verify{Mode: policy.VerifyFull, MaxAge: time.Minute},
 	Key:      policy.Key{Header: "Idempotency-Key", From: policy.KeyRandom},
 }
@@ -36,7 +36,7 @@ func main() {
 		generic, _ := provider.Get("generic") // it is built in
 		classifier, _ := classify.New(generic.Rules)
 		t = &heed.Transport{Policy: agreed, Classifier: classifier}
-		c.Claims = append(c.Claims, "keyed", "key", "validate", "envelope", "stale", "concurrency=8", "cap=2s", "timeout=1s", "tenant", "token")
+		c.Claims = append(c.Claims, "keyed", "key", "validate", "envelope", "stale", "concurrency=8", "cap=2s", "timeout=3s", "tenant", "token")
 	}
 	if at := os.Getenv("HEED_CHECK_TOKEN_URL"); at != "" {
 		t.Token = &token.Source{Fetcher: token.ClientCredentials{TokenURL: at, ID: "check", Secret: mask.Secret(os.Getenv("HEED_CHECK_API_KEY"))}}

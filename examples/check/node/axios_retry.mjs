@@ -6,7 +6,7 @@ import axiosRetry from 'axios-retry';
 import { best, serve, version } from './lines.mjs';
 
 const client = axios.create(best ? {
-  timeout: 1000,
+  timeout: 3000,
   transitional: { clarifyTimeoutError: true }, // a timeout is then an error of the network
 } : {});
 axiosRetry(client, best ? {
@@ -16,7 +16,7 @@ axiosRetry(client, best ? {
   shouldResetTimeout: true,
 } : {});
 
-serve('axios-retry', version('axios-retry'), best ? ['retry', 'timeout=1s'] : ['retry'], async task => {
+serve('axios-retry', version('axios-retry'), best ? ['retry', 'timeout=3s'] : ['retry'], async task => {
   const { method, url, header: headers, body: data, signal } = task;
   const answer = await client.request({ method, url, headers, data, signal });
   return answer.status;

@@ -5,10 +5,10 @@ import got from 'got';
 import { best, serve, version } from './lines.mjs';
 
 const settings = best ? {
-  timeout: { request: 1000 },
+  timeout: { request: 3000 },
   retry: { limit: 5, backoffLimit: 2000, maxRetryAfter: 60_000, statusCodes: [408, 425, 429, 500, 502, 503, 504] },
 } : {};
-const claims = best ? ['retry', 'timeout=1s'] : ['retry'];
+const claims = best ? ['retry', 'timeout=3s'] : ['retry'];
 
 serve('got', version('got'), claims, async task => {
   const { method, url, header: headers, body, signal } = task;

@@ -4,7 +4,7 @@
 import { Agent, request, RetryAgent } from 'undici';
 import { best, serve, version } from './lines.mjs';
 
-const agent = best ? new Agent({ headersTimeout: 1000, bodyTimeout: 1000, connections: 8 }) : new Agent();
+const agent = best ? new Agent({ headersTimeout: 3000, bodyTimeout: 3000, connections: 8 }) : new Agent();
 const dispatcher = new RetryAgent(agent, best ? {
   maxRetries: 5,
   minTimeout: 300,
@@ -13,7 +13,7 @@ const dispatcher = new RetryAgent(agent, best ? {
   errorCodes: ['ECONNRESET', 'ECONNREFUSED', 'ENOTFOUND', 'ENETDOWN', 'ENETUNREACH', 'EHOSTDOWN', 'UND_ERR_SOCKET',
     'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
 } : {});
-const claims = best ? ['retry', 'timeout=1s', 'concurrency=8'] : ['retry'];
+const claims = best ? ['retry', 'timeout=3s', 'concurrency=8'] : ['retry'];
 
 serve('undici RetryAgent', version('undici'), claims, async task => {
   const { method, url, header: headers, body, signal } = task;

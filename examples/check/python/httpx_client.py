@@ -10,7 +10,7 @@ client = httpx.Client()
 claims = ["parallel", "session"]
 if BEST:
     limits = httpx.Limits(max_connections=8)
-    client = httpx.Client(transport=httpx.HTTPTransport(retries=5, limits=limits), timeout=httpx.Timeout(1, pool=10))
+    client = httpx.Client(transport=httpx.HTTPTransport(retries=5, limits=limits), timeout=httpx.Timeout(3, pool=10))
     claims += ["concurrency=8"]
 
 

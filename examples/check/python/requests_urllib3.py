@@ -13,8 +13,8 @@ session = requests.Session()
 timeout = None
 claims = []
 if BEST:
-    timeout = 1
-    claims = ["retry", "timeout=1s"]
+    timeout = 3
+    claims = ["retry", "timeout=3s"]
     retry = Retry(total=5, backoff_factor=0.3, status_forcelist=[408, 425, 429, 500, 502, 503, 504])
     session.mount("http://", HTTPAdapter(max_retries=retry))
     session.mount("https://", HTTPAdapter(max_retries=retry))

@@ -26,7 +26,7 @@ def passing(error):
 
 
 def call(task):
-    response = session.request(task["method"], task["url"], headers=task["header"], data=task["body"], timeout=1 if BEST else None)
+    response = session.request(task["method"], task["url"], headers=task["header"], data=task["body"], timeout=3 if BEST else None)
     response.raise_for_status()
     return response.status_code
 
@@ -40,4 +40,4 @@ def do(task):
     return Retrying(wait=wait, stop=stop, retry=retry_if_exception(passing), reraise=True)(call, task)
 
 
-serve("tenacity (around requests)", version("tenacity"), ["retry", "keyed"] + (["deadline", "timeout=1s"] if BEST else []), do)
+serve("tenacity (around requests)", version("tenacity"), ["retry", "keyed"] + (["deadline", "timeout=3s"] if BEST else []), do)

@@ -19,11 +19,11 @@ func main() {
 	c := lines.Client{Name: "AWS SDK for Go v2, retryer", Version: lines.Version("github.com/aws/aws-sdk-go-v2"), Claims: []string{"retry", "keyed"}}
 	client, again, once := awshttp.NewBuildableClient(), aws.Retryer(retry.NewStandard()), aws.Retryer(nil)
 	if once = again; lines.Best() {
-		client = client.WithTimeout(time.Second)
+		client = client.WithTimeout(3 * time.Second)
 		again, once = retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts, o.MaxBackoff = 6, 2*time.Second
 		}), aws.NopRetryer{}
-		c.Claims = append(c.Claims, "timeout=1s", "cap=2s")
+		c.Claims = append(c.Claims, "timeout=3s", "cap=2s")
 	}
 	c.Do = func(r *http.Request) (*http.Response, error) {
 		retryer := once

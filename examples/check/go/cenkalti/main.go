@@ -18,10 +18,10 @@ func main() {
 	c := lines.Client{Name: "cenkalti/backoff", Version: lines.Version("github.com/cenkalti/backoff/v5"), Claims: []string{"retry", "keyed"}}
 	client, options := &http.Client{}, []backoff.RetryOption(nil)
 	if lines.Best() {
-		client.Timeout = time.Second
+		client.Timeout = 3 * time.Second
 		b := &backoff.ExponentialBackOff{InitialInterval: 300 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 2 * time.Second}
 		options = append(options, backoff.WithBackOff(b), backoff.WithMaxElapsedTime(time.Minute))
-		c.Claims = append(c.Claims, "timeout=1s", "cap=3s") // the interval and half of it
+		c.Claims = append(c.Claims, "timeout=3s", "cap=3s") // the interval and half of it
 	}
 	c.Do = func(r *http.Request) (*http.Response, error) {
 		return backoff.Retry(r.Context(), func() (*http.Response, error) {

@@ -26,10 +26,10 @@ func main() {
 			return err != nil || r.StatusCode >= 500
 		}).WithFailureThreshold(5).WithSuccessThreshold(1).WithDelay(time.Second).Build()
 		eight := bulkhead.NewBuilder[*http.Response](8).WithMaxWaitTime(10 * time.Second).Build()
-		second := timeout.New[*http.Response](time.Second)
-		once = failsafehttp.NewRoundTripper(nil, breaker, eight, second)
-		again = failsafehttp.NewRoundTripper(nil, retry, breaker, eight, second)
-		c.Claims = append(c.Claims, "timeout=1s", "breaker", "budget", "concurrency=8")
+		three := timeout.New[*http.Response](3 * time.Second)
+		once = failsafehttp.NewRoundTripper(nil, breaker, eight, three)
+		again = failsafehttp.NewRoundTripper(nil, retry, breaker, eight, three)
+		c.Claims = append(c.Claims, "timeout=3s", "breaker", "budget", "concurrency=8")
 	}
 	c.Do = func(r *http.Request) (*http.Response, error) {
 		client := http.Client{Transport: again}

@@ -17,7 +17,7 @@ func main() {
 	client := resty.New()
 	c := lines.Client{Name: "go-resty", Version: lines.Version("github.com/go-resty/resty/v2")}
 	if lines.Best() {
-		client.SetRetryCount(5).SetRetryWaitTime(300 * time.Millisecond).SetRetryMaxWaitTime(30 * time.Second).SetTimeout(time.Second)
+		client.SetRetryCount(5).SetRetryWaitTime(300 * time.Millisecond).SetRetryMaxWaitTime(30 * time.Second).SetTimeout(3 * time.Second)
 		client.AddRetryCondition(func(r *resty.Response, err error) bool {
 			again := err != nil || r.StatusCode() == 408 || r.StatusCode() == 429 || r.StatusCode() >= 500
 			return again && lines.Repeatable(r.Request.RawRequest)
@@ -26,7 +26,7 @@ func main() {
 			seconds, _ := strconv.Atoi(r.Header().Get("Retry-After")) // 0 is resty's own backoff
 			return time.Duration(seconds) * time.Second, nil
 		})
-		c.Claims = []string{"retry", "keyed", "timeout=1s"}
+		c.Claims = []string{"retry", "keyed", "timeout=3s"}
 	}
 	c.Do = func(r *http.Request) (*http.Response, error) {
 		q := client.R().SetContext(r.Context())

@@ -23,8 +23,8 @@ func main() {
 		client.RetryMax = 5
 		client.RetryWaitMin, client.RetryWaitMax = 100*time.Millisecond, time.Second
 		client.Backoff = retryablehttp.RateLimitLinearJitterBackoff
-		client.HTTPClient.Timeout = time.Second
-		c.Claims = append(c.Claims, "timeout=1s")
+		client.HTTPClient.Timeout = 3 * time.Second
+		c.Claims = append(c.Claims, "timeout=3s")
 		c.Do = func(r *http.Request) (*http.Response, error) {
 			if !lines.Repeatable(r) {
 				return client.HTTPClient.Do(r)
