@@ -55,7 +55,7 @@ func (a Adapter) ask(ctx context.Context, method, path string, send, into any) e
 	}
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(a.URL, "/")+path, body)
 	if err != nil {
-		return fmt.Errorf("the adapter has no usable URL %q", a.URL)
+		return errors.New("the adapter has no usable URL; give one such as http://127.0.0.1:9000")
 	}
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := plain.Do(r)

@@ -38,6 +38,9 @@ type Case struct {
 	// Patient cases are judged too when the client was still at it at the limit,
 	// or has broken.
 	Patient bool
+	// Renews: it makes a gateway renew a token that all cases share. Such cases,
+	// and those that need Tokens, go one by one behind a gateway.
+	Renews bool
 	// With is the id of a case whose evidence this one judges, too: it has no
 	// world of its own then.
 	With string

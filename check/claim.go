@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 )
 
 // Claim is a word for what a client says it does; it may have a value:
@@ -104,12 +106,34 @@ func (c Claim) met(by Claim) bool {
 	return name == claimed && (need == "" || v == "" || need == v)
 }
 
-// unknown returns an error for the first claim that is no word.
-func unknown(claims []Claim) error {
+// unknown returns an error for the first claim that is no word, or a dialect of
+// which no case knows.
+func unknown(claims []Claim, cases []Case) error {
 	for _, c := range claims {
-		name := Claim(before(string(c), "="))
-		if !slices.ContainsFunc(Words, func(w Word) bool { return w.Claim == name }) {
-			return fmt.Errorf("check: nothing is known of the claim %q; heed check list names what there is", c)
+		name, v := cut(string(c), "=")
+		known := slices.ContainsFunc(Words, func(w Word) bool { return w.Claim == Claim(name) })
+		if Claim(name) == Dialects && v != "" {
+			known = slices.ContainsFunc(slices.Concat(cases, All()), func(one Case) bool { return one.needs(c) })
+		}
+		if !known {
+			return fmt.Errorf("check: nothing is known of the claim %q; heed check list names what there is", plainly(string(c), 80))
+		}
+	}
+	return nil
+}
+
+// unvalued returns an error for the first claim whose value is none.
+func unvalued(claims []Claim) error {
+	for _, c := range claims {
+		switch name, v := cut(string(c), "="); Claim(name) {
+		case Concurrency:
+			if n, err := strconv.Atoi(v); err != nil || n < 1 {
+				return fmt.Errorf("check: the claim %q needs a number above 0, such as concurrency=4", c)
+			}
+		case Cap, Timeouts:
+			if d, err := time.ParseDuration(v); err != nil || d <= 0 {
+				return fmt.Errorf("check: the claim %q needs a time above 0, such as %s=30s", c, name)
+			}
 		}
 	}
 	return nil

@@ -99,6 +99,8 @@ type Outcome struct {
 type Output struct {
 	Text  string // of both outputs
 	Bytes int64  // how much there was
+	// Told are the secrets that were found in all of it.
+	Told []string
 	// Left is how many processes it left behind, which were ended.
 	Left int
 }

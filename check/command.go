@@ -61,7 +61,7 @@ func (c Command) Open(_ context.Context, s Setting) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &commands{command: c, setting: s, dir: dir, keep: newTail()}, nil
+	return &commands{command: c, setting: s, dir: dir, keep: newTail(s.secrets()...)}, nil
 }
 
 // commands is a session of a Command.
@@ -82,7 +82,7 @@ func (c *commands) Do(ctx context.Context, t Task) Outcome {
 		return Outcome{Broken: "could not be given its files: " + err.Error()}
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = slices.Concat(c.command.Env, c.setting.environ())
+	cmd.Env = slices.Concat(c.command.Env, c.setting.environ(), unproxied(c.command.Env))
 	cmd.Dir = c.dir
 	p := newFamily(cmd)
 	p.output(c.keep)
@@ -118,7 +118,7 @@ func (c *commands) args(t Task) ([]string, error) {
 	fill := strings.NewReplacer(values...)
 	var args []string
 	for i, a := range c.command.Args {
-		option := i > 0 && strings.HasPrefix(c.command.Args[i-1], "-")
+		option := i > 0 && !strings.HasPrefix(a, "-") && strings.HasPrefix(c.command.Args[i-1], "-")
 		switch {
 		case a == "{header}":
 			var before []string

@@ -66,7 +66,7 @@ func timeouts() []Case {
 		{"stall", "an answer that stops in its middle", "stall"},
 	} {
 		all = append(all, Case{ID: "timeout/" + c.name, Title: "GET: " + c.title + ", then a good one", Rule: rule,
-			Needs: []Claim{Retries, Timeouts}, Ask: []Operation{{ID: "read", Path: "/v1/items/read"}}, Limit: 15 * time.Second,
+			Needs: []Claim{Retries, Timeouts}, Ask: []Operation{{ID: "read", Path: "/v1/items/read"}}, Limit: 15 * time.Second, Patient: true,
 			World: func(p Place) sim.World {
 				wait := (p.length(Timeouts) + 4*time.Second).String()
 				arg := "(for=" + wait + ")"
@@ -74,9 +74,22 @@ func timeouts() []Case {
 					arg = "(at=10, for=" + wait + ")"
 				}
 				return world("GET /v1/items/*: " + c.step + arg + ", ok")(p)
-			}, Judge: every(recovers(1), endsAttempt)})
+			}, Judge: every(timely, recovers(1), endsAttempt)})
 	}
 	return all
+}
+
+// timely wants the claimed timeout to be one that a case can show, and the
+// client to have ended.
+func timely(e *Evidence) Verdict {
+	const most = 8 * time.Second
+	if claimed := length(e.Claims, Timeouts); claimed > most {
+		return unclear("the timeout of %s is too long to be seen; set one of at most %s for the check", brief(claimed), brief(most))
+	}
+	if v, broken := e.broken(); broken {
+		return v
+	}
+	return passed("it ended")
 }
 
 // length is the duration that a claim has as its value; 1 s if it has none.

@@ -24,6 +24,8 @@ type Evidence struct {
 	Output Output
 	// Told are secrets that were found in the client's own output.
 	Told []string
+
+	secrets []secret // which nothing that is shown may have
 }
 
 // Attempt is one request of an operation.
@@ -128,9 +130,9 @@ func (e *Evidence) timeline() []Event {
 	counts, ends := map[string]int{}, map[string]time.Time{}
 	add := func(j sim.Journal, elsewhere bool) {
 		for _, one := range j.Entries {
-			id := operationOf(one.Path)
+			id := plainly(hide(operationOf(one.Path), e.secrets), 80)
 			counts[id]++
-			ev := Event{At: one.Time.Sub(zero), Operation: id, Number: counts[id], Method: one.Method,
+			ev := Event{At: one.Time.Sub(zero), Operation: id, Number: counts[id], Method: plainly(one.Method, 20),
 				Status: one.Status, Took: one.Took, Step: one.Step, Elsewhere: elsewhere}
 			if end, ok := ends[id]; ok {
 				ev.Gap = one.Time.Sub(end)

@@ -63,6 +63,7 @@ func (b *bearer) get(ctx context.Context, k *worker) (string, error) {
 }
 
 func renew(ctx context.Context, k *worker) (string, error) {
+	time.Sleep(time.Millisecond) // so that all who came at once are here
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, k.setting.TokenURL, strings.NewReader("grant_type=client_credentials"))
 	if err != nil {
 		return "", err

@@ -3,6 +3,7 @@ package check
 import (
 	"errors"
 	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,15 +17,20 @@ const (
 	markName = "HEED_CHECK_SESSION"
 )
 
-// tail keeps the first and the last of what is written to it, and counts all.
+// tail keeps the first and the last of what is written to it, counts all, and
+// looks for secrets in all.
 type tail struct {
+	sought []secret
+
 	mu    sync.Mutex
 	head  []byte
 	ring  []byte
+	last  []byte // the end of what was searched, as long as a secret may be
 	bytes int64
+	found []string
 }
 
-func newTail() *tail { return &tail{} }
+func newTail(sought ...secret) *tail { return &tail{sought: sought} }
 
 // Write never fails: a client that floods is read, or it would hang instead.
 func (t *tail) Write(p []byte) (int, error) {
@@ -32,6 +38,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	defer t.mu.Unlock()
 	n := len(p)
 	t.bytes += int64(n)
+	t.search(p)
 	if room := keptOutput - len(t.head); room > 0 {
 		take := min(room, len(p))
 		t.head, p = append(t.head, p[:take]...), p[take:]
@@ -43,10 +50,26 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// search looks for secrets in what came last and p.
+func (t *tail) search(p []byte) {
+	if len(t.sought) == 0 {
+		return
+	}
+	t.last = append(t.last, p...)
+	for _, name := range seek(t.last, t.sought) {
+		if !slices.Contains(t.found, name) {
+			t.found = append(t.found, name)
+		}
+	}
+	if over := len(t.last) - longest(t.sought); over > 0 {
+		t.last = append(t.last[:0], t.last[over:]...)
+	}
+}
+
 func (t *tail) told() Output {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Output{Text: string(t.head) + string(t.ring), Bytes: t.bytes}
+	return Output{Text: string(t.head) + string(t.ring), Bytes: t.bytes, Told: slices.Clone(t.found)}
 }
 
 // family is a program and all that it begets. It is ended as a whole.

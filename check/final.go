@@ -13,7 +13,7 @@ func final() []Case {
 		c := Case{ID: "final/" + text, Title: "GET: " + text, Quick: status == 404, Weight: 2,
 			Rule:  Rule{"an answer that repeating cannot change is final", "RFC 9110 §15.5; S2, T5, P1"},
 			World: world("GET /v1/items/*: " + text + " x20"), Ask: []Operation{{ID: "read", Path: "/v1/items/read"}},
-			Patient: true, Judge: every(sendsOnce, ends)}
+			Renews: status == 401, Patient: true, Judge: every(sendsOnce, ends)}
 		all = append(all, c)
 	}
 	return append(all,

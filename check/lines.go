@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -67,46 +68,61 @@ func (l Lines) open(ctx context.Context, s Setting) (*lines, error) {
 		return nil, errors.New("no program is named")
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), l.Args[0], l.Args[1:]...)
-	cmd.Env = slices.Concat(l.Env, s.environ())
-	one := &lines{keep: newTail(), asked: map[string]chan Outcome{}, first: make(chan struct{}), over: make(chan struct{})}
-	var err error
-	if one.in, err = cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, feed, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
+	cmd.Env = slices.Concat(l.Env, s.environ(), unproxied(l.Env))
+	one := &lines{keep: newTail(s.secrets()...), asked: map[string]chan Outcome{}, turn: make(chan struct{}, 1),
+		first: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{})}
 	one.family = newFamily(cmd)
-	cmd.Stdout, cmd.Stderr = feed, flood{one.family, one.keep}
-	err = cmd.Start()
-	feed.Close()
-	if err != nil {
-		out.Close()
+	if err := one.start(cmd); err != nil {
 		return nil, err
 	}
-	one.out = out
 	one.ends.Go(one.read)
 	one.ends.Go(func() {
 		one.status, _ = one.family.wait()
-		time.AfterFunc(100*time.Millisecond, func() { out.Close() }) // children may hold the other end
+		close(one.gone)
+		time.AfterFunc(100*time.Millisecond, func() { one.out.Close() }) // children may hold the other end
 	})
 	return one, one.greeted(ctx)
+}
+
+// start makes the pipes and starts the program.
+func (l *lines) start(cmd *exec.Cmd) error {
+	theirs, in, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	out, feed, err := os.Pipe()
+	if err != nil {
+		in.Close()
+		return err
+	}
+	defer feed.Close()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, feed, flood{l.family, l.keep}
+	if err = cmd.Start(); err != nil {
+		in.Close()
+		out.Close()
+		return err
+	}
+	l.in, l.out = in, out
+	return nil
 }
 
 // lines is a session of Lines.
 type lines struct {
 	family *family
-	in     io.WriteCloser
+	in     *os.File
 	out    *os.File
 	keep   *tail
 	ends   sync.WaitGroup
 	status int
 
 	hello Hello
-	bad   string // why its first line is none
+	bad   string        // why its first line is none
+	turn  chan struct{} // of who writes
 	first chan struct{}
 	over  chan struct{} // its output has ended
+	gone  chan struct{} // it has ended
+	long  atomic.Bool   // it wrote a line beyond all bounds
 
 	mu      sync.Mutex
 	asked   map[string]chan Outcome
@@ -178,8 +194,10 @@ func (l *lines) read() {
 			l.take(line)
 		}
 	}
-	if s.Err() != nil { // a line that is too long; what follows is not looked at
-		_, _ = io.Copy(flood{l.family, l.keep}, l.out)
+	if errors.Is(s.Err(), bufio.ErrTooLong) { // what follows could not be understood
+		l.long.Store(true)
+		l.family.kill()
+		_, _ = io.Copy(flood{l.family, l.keep}, l.out) // until its end
 	}
 }
 
@@ -208,35 +226,66 @@ func (l *lines) Do(ctx context.Context, t Task) Outcome {
 	answer := make(chan Outcome, 1)
 	l.mu.Lock()
 	l.asked[t.ID] = answer
-	_, err = l.in.Write(append(line, '\n'))
 	l.mu.Unlock()
-	if err != nil {
-		return l.ended(answer)
+	err = l.send(ctx, append(line, '\n'))
+	switch {
+	case ctx.Err() != nil:
+		return Outcome{Broken: context.Cause(ctx).Error()}
+	case err != nil:
+		return l.ended(ctx, answer)
 	}
 	select {
 	case o := <-answer:
 		return o
 	case <-l.over:
-		return l.ended(answer)
+		return l.ended(ctx, answer)
 	case <-ctx.Done():
 		return Outcome{Broken: context.Cause(ctx).Error()}
 	}
 }
 
-// ended is the outcome of an operation during which the client ended.
-func (l *lines) ended(answer chan Outcome) Outcome {
+// send writes a line, for as long as ctx lasts: a client need not read.
+func (l *lines) send(ctx context.Context, line []byte) error {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	stop := context.AfterFunc(ctx, func() { _ = l.in.SetWriteDeadline(time.Unix(1, 0)) }) // the session is over then
+	defer stop()
+	_, err := l.in.Write(line)
+	return err
+}
+
+// ended is the outcome of an operation during which the client ended, or closed
+// what it is spoken to by.
+func (l *lines) ended(ctx context.Context, answer chan Outcome) Outcome {
 	select {
 	case o := <-answer:
 		return o
 	default:
 	}
-	if l.family.flooded() {
-		return Outcome{Broken: fmt.Sprintf("wrote more than %d MiB", mostOutput>>20)}
+	moment := time.NewTimer(300 * time.Millisecond)
+	defer moment.Stop()
+	select {
+	case <-l.gone:
+	case <-ctx.Done():
+	case <-moment.C:
 	}
-	l.ends.Wait()
+	select {
+	case <-l.gone:
+	default:
+		return Outcome{Broken: "closed its input or its output, and did not end"}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.garbage > 0 {
+	switch {
+	case l.long.Load():
+		return Outcome{Broken: fmt.Sprintf("wrote a line of more than %d MiB", maxLine>>20)}
+	case l.family.flooded():
+		return Outcome{Broken: fmt.Sprintf("wrote more than %d MiB", mostOutput>>20)}
+	case l.garbage > 0:
 		return Outcome{Broken: fmt.Sprintf("wrote %s that are no outcome and ended with status %d", count(l.garbage, "line"), l.status)}
 	}
 	return Outcome{Broken: fmt.Sprintf("ended with status %d in the middle of an operation", l.status)}
@@ -245,9 +294,11 @@ func (l *lines) ended(answer chan Outcome) Outcome {
 // Close ends the input, gives the program a moment, and ends all of it.
 func (l *lines) Close() Output {
 	_ = l.in.Close()
+	moment := time.NewTimer(500 * time.Millisecond)
+	defer moment.Stop()
 	select {
-	case <-l.over:
-	case <-time.After(500 * time.Millisecond):
+	case <-l.gone:
+	case <-moment.C:
 		l.family.kill()
 	}
 	l.ends.Wait()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,7 +36,7 @@ type play struct {
 // play asks the client for everything that the case has for it, and gathers
 // the evidence.
 func (r *run) play(ctx context.Context, c *Case) (*Evidence, error) {
-	if r.Via != "" && c.needs(Tokens) { // the gateway may have one token for all
+	if r.Via != "" && (c.Renews || c.needs(Tokens)) { // the gateway may have one token for all
 		r.renewing.Lock()
 		defer r.renewing.Unlock()
 	}
@@ -64,7 +63,7 @@ func (r *run) play(ctx context.Context, c *Case) (*Evidence, error) {
 	}
 	return &Evidence{Case: c, Claims: r.hello.Claims, Journal: here, Elsewhere: there, Effects: done,
 		Outcomes: p.outcomes,
-		Minted:   r.stage.issuer.made() - minted, Output: out, Told: p.leaks(out)}, nil
+		Minted:   r.stage.issuer.made() - minted, Output: out, Told: p.leaks(out), secrets: p.secrets()}, nil
 }
 
 // open begins a session for each worker.
@@ -89,6 +88,9 @@ func (p *play) open() error {
 func (p *play) openOne(i int) (Session, error) {
 	p.run.opening <- struct{}{}
 	defer func() { <-p.run.opening }()
+	if p.run.unstarted.Load() >= mostStarts {
+		return nil, errors.New("the client did not start for other cases, so it was not tried again")
+	}
 	s := Setting{Case: p.place.Case, BaseURL: p.place.Base, APIKey: p.keys[i], Provider: p.of.Provider, Seed: p.run.Seed + uint64(i), id: rand.Text()}
 	if p.of.needs(Tokens) {
 		s.TokenURL = p.place.Base + "/oauth/token"
@@ -98,7 +100,7 @@ func (p *play) openOne(i int) (Session, error) {
 	}
 	one, err := p.run.Client.Open(p.ctx, s)
 	if err != nil {
-		return nil, fmt.Errorf("the client does not start: %w", err)
+		return nil, errors.New(hide("the client does not start: "+err.Error(), s.secrets()))
 	}
 	return one, nil
 }
@@ -224,30 +226,28 @@ func (p *play) close() Output {
 			all.Text += o.Text
 			all.Bytes += o.Bytes
 			all.Left += o.Left
+			all.Told = append(all.Told, o.Told...)
 		})
 	}
 	wg.Wait()
 	return all
 }
 
+// secrets are those of all sessions.
+func (p *play) secrets() (all []secret) {
+	for _, k := range p.keys {
+		all = append(all, Setting{APIKey: k}.secrets()...)
+	}
+	return all
+}
+
 // leaks are the secrets of the case that the client has told.
 func (p *play) leaks(out Output) []string {
-	var text strings.Builder
-	text.WriteString(out.Text)
+	told := seek([]byte(out.Text), p.secrets())
 	for _, o := range p.outcomes {
-		text.WriteString("\n" + o.Error)
+		told = append(told, seek([]byte(o.Error), p.secrets())...)
 	}
-	var told []string
-	for _, k := range p.keys {
-		switch {
-		case strings.Contains(text.String(), k):
-			told = append(told, "the API key")
-		case strings.Contains(text.String(), base64.StdEncoding.EncodeToString([]byte(k))):
-			told = append(told, "the API key in base64")
-		}
-	}
-	if strings.Contains(text.String(), hookSecret) {
-		told = append(told, "the secret of the webhooks")
-	}
+	told = append(told, out.Told...)
+	slices.Sort(told)
 	return slices.Compact(told)
 }

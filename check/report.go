@@ -37,6 +37,8 @@ type Result struct {
 	Known    bool          `json:"known_failure,omitempty"`
 	Took     time.Duration `json:"took_ns"`
 	Timeline []Event       `json:"timeline,omitempty"`
+	// Omitted is how many requests the timeline lacks.
+	Omitted int `json:"timeline_omitted,omitempty"`
 }
 
 // grade adds the results up: the weight of what passed as a part of what

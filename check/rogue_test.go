@@ -113,7 +113,7 @@ func TestAClientThatEndsInTheMiddleIsToldSo(t *testing.T) {
 
 func TestALineWithoutAnEndIsBounded(t *testing.T) {
 	got := rogue(t, speaking("exec cat /dev/zero"), time.Minute)
-	if got.Mark != check.Fail || !strings.Contains(got.Cause, "wrote more than 64 MiB") {
+	if got.Mark != check.Fail || !strings.Contains(got.Cause, "wrote a line of more than 1 MiB") {
 		t.Errorf("got %s: %s", got.Mark, got.Cause)
 	}
 }

@@ -7,15 +7,22 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"path"
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 const (
 	usualLimit = 12 * time.Second
+	// mostEvents are the requests of a case that a report shows, and mostCause the
+	// characters of a sentence.
+	mostEvents, mostCause = 300, 600
+	// mostStarts are how often a client may not start before no more is tried.
+	mostStarts = 5
 	atOnce     = 48 // cases; most of them wait most of the time
 )
 
@@ -53,19 +60,29 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Client == nil {
+		return nil, errors.New("check: no client is given; set Options.Client")
+	}
+	if o.Limit < 0 {
+		return nil, fmt.Errorf("check: a case cannot take %s; give a time above 0", o.Limit)
+	}
 	hello, err := o.Client.Hello(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("check: the client does not answer: %w", err)
 	}
+	hello.Name, hello.Version = plainly(hello.Name, 80), plainly(hello.Version, 80)
 	if hello.Claims == nil {
 		hello.Claims = Ordinary()
 	}
-	if err := unknown(slices.Concat(hello.Claims, o.Claims, o.Without)); err != nil {
+	if err := unknown(slices.Concat(hello.Claims, o.Claims, o.Without), cases); err != nil {
 		return nil, err
 	}
 	hello.Claims = slices.DeleteFunc(slices.Concat(hello.Claims, o.Claims), func(c Claim) bool {
 		return slices.ContainsFunc(o.Without, func(w Claim) bool { return w == c || w == Claim(before(string(c), "=")) })
 	})
+	if err := unvalued(hello.Claims); err != nil {
+		return nil, err
+	}
 	s, err := newStage(&o)
 	if err != nil {
 		return nil, err
@@ -76,13 +93,22 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	report := &Report{Client: hello, Seed: o.Seed, Began: began.UTC().Truncate(time.Second), Results: r.all(ctx, cases)}
 	report.Took = time.Since(began)
 	if o.Via != "" && s.seen.Load() == 0 && ctx.Err() == nil {
-		return nil, fmt.Errorf("check: no request came through the gateway at %s; let it lead to http://%s", o.Via, s.addr)
+		return nil, fmt.Errorf("check: no request came through the gateway at %s; let it lead to http://%s", shown(o.Via), s.addr)
 	}
 	report.grade()
 	if ctx.Err() != nil {
 		return report, context.Cause(ctx)
 	}
 	return report, nil
+}
+
+// shown is a URL as it may be told: without a password.
+func shown(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "the URL that was given"
+	}
+	return u.Redacted()
 }
 
 // Network replaces TCP, for tests in which no time passes.
@@ -149,6 +175,8 @@ type run struct {
 
 	renewing sync.Mutex // held by a case whose tokens are told from those of others by time alone
 
+	unstarted atomic.Int64 // cases for which the client did not start
+
 	mu   sync.Mutex
 	done int
 }
@@ -183,7 +211,9 @@ func (r *run) try(ctx context.Context, cases []Case, i int, results []Result) {
 	var e *Evidence
 	var err error
 	if _, lacks := c.lacks(r.hello.Claims); !lacks && r.hello.cannot(c) == "" {
-		e, err = r.play(ctx, c)
+		if e, err = r.play(ctx, c); err != nil {
+			r.unstarted.Add(1)
+		}
 	}
 	for j := range cases {
 		if j == i || cases[j].With == c.ID {
@@ -235,16 +265,19 @@ func (r *run) judge(ctx context.Context, c *Case, e *Evidence, err error) Result
 		res.Mark, res.Cause = Unknown, "the check was interrupted"
 		return res
 	case err != nil:
-		res.Mark, res.Cause = Fail, err.Error()
+		res.Mark, res.Cause = Fail, plainly(err.Error(), mostCause)
 		return res
 	}
 	v, broken := e.broken()
 	if !broken || c.Patient {
 		v = c.Judge(e)
 	}
-	res.Mark, res.Cause = v.Mark, v.Cause
+	res.Mark, res.Cause = v.Mark, plainly(hide(v.Cause, e.secrets), mostCause)
 	if c.With == "" {
 		res.Timeline = e.timeline()
+		if over := len(res.Timeline) - mostEvents; over > 0 {
+			res.Timeline, res.Omitted = res.Timeline[:mostEvents], over
+		}
 	}
 	return res
 }

@@ -34,6 +34,22 @@ func (s Setting) environ() []string {
 	return env
 }
 
+// unproxied keeps a proxy of the environment from what is of this machine.
+func unproxied(env []string) []string {
+	var add []string
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		list := "127.0.0.1,localhost,::1"
+		for _, v := range env {
+			if n, have := cut(v, "="); n == name && have != "" {
+				list = have + "," + list
+				break
+			}
+		}
+		add = append(add, name+"="+list)
+	}
+	return add
+}
+
 // seconds writes a duration as programs take it; with none, a minute.
 func seconds(d time.Duration) string {
 	if d <= 0 {

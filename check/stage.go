@@ -74,9 +74,9 @@ func newStage(o *Options) (*stage, error) {
 	s.elsewhere = strings.Replace(there, "127.0.0.1", "localhost", 1)
 	if o.Via != "" {
 		u, err := url.Parse(o.Via)
-		if err != nil || u.Host == "" {
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			s.close()
-			return nil, fmt.Errorf("check: %q is no URL of a gateway; give one such as http://127.0.0.1:8642/demo", o.Via)
+			return nil, errors.New("check: this is no URL of a gateway; give one such as http://127.0.0.1:8642/demo")
 		}
 		s.base = strings.TrimSuffix(o.Via, "/")
 	}
