@@ -2,6 +2,7 @@ package mask
 
 import (
 	"errors"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -241,7 +242,7 @@ func inText(s string) string {
 func isHarmless(w string) bool {
 	lower := strings.ToLower(w)
 	switch {
-	case spoken[lower], isAddress(w), isProtocol(lower):
+	case spoken[lower], isAddress(w), isNetwork(w), isProtocol(lower):
 		return true
 	case strings.ContainsAny(w, "0123456789"):
 		return isSmall(w) || isInstant(w)
@@ -314,6 +315,18 @@ func isAddress(w string) bool {
 		return true
 	}
 	return isHostName(name)
+}
+
+// isNetwork tells [127.0.0.1/32] and [fd00::/8]: a range in the form in which
+// heed.yaml lists it, which is what a refusal to dial asks to be written.
+func isNetwork(w string) bool {
+	inner, opens := strings.CutPrefix(w, "[")
+	inner, closes := strings.CutSuffix(inner, "]")
+	if !opens || !closes {
+		return false
+	}
+	_, err := netip.ParsePrefix(inner)
+	return err == nil
 }
 
 // isHostName tells a dotted quad or a name in lower case with a dot and

@@ -176,6 +176,7 @@ func TestErrorKeepsWhatHelps(t *testing.T) {
 		{errors.New(`unsupported protocol scheme "ftp"`), `unsupported protocol scheme "ftp"`},
 		{errors.New("gave up after 1m30.5s and 12 attempts"), "gave up after 1m30.5s and 12 attempts"},
 		{errors.New("one\ntwo"), "one; two"},
+		{errors.New("write networks: [127.0.0.1/32] or [fd00::/8]"), "write networks: [127.0.0.1/32] or [fd00::/8]"},
 	} {
 		if diff := cmp.Diff(Error(c.err), c.want); diff != "" {
 			t.Errorf("-got +want:\n%s", diff)
@@ -215,7 +216,8 @@ func TestPlantedSecretsAreNeverTold(t *testing.T) {
 		"%s", "token %s", "token=%s", "Authorization: Bearer %s", "Cookie: a=b; c=%s", `{"access_token":"%s"}`, `key "%s"`,
 		"Get \"https://x.example/a?b=%s\": EOF", "https://x.example/%s", "https://u:%s@x.example/", "/a/%s/b", "malformed MIME header line: %s",
 		"user:%s", "(%s)", "<%s>", "'%s'", "`%s`", `"%s`, "a=%s&b=c", "Basic %s", "%s.%[1]s.%[1]s", "%%%s", "http://x y:%s@h/",
-		"{\"a\":{\"b\":\"c %s\"}}", "x\n%s\n", "é%s", "%s->%[1]s", "https://%s", "https://a.example:%s/",
+		"{\"a\":{\"b\":\"c %s\"}}", "x\n%s\n", "é%s", "%s->%[1]s", "https://%s", "https://a.example:%s/", "[%s/8]",
+		"[10.0.0.1/%s]",
 	} {
 		told = append(told, Error(fmt.Errorf(format, canary)))
 	}

@@ -39,15 +39,19 @@ type Blocked struct {
 
 // Error says what to write into heed.yaml where the address is meant.
 func (b *Blocked) Error() string {
-	s := fmt.Sprintf("endpoint %s: %s is %s and is not dialed", b.Endpoint, b.Addr, b.Why)
+	who, where := "endpoint "+b.Endpoint, "endpoints."+b.Endpoint
+	if b.Endpoint == callbackEndpoint {
+		who, where = "callback", "queue.callbacks"
+	}
+	s := fmt.Sprintf("%s: %s is %s and is not dialed", who, b.Addr, b.Why)
 	if b.Host != b.Addr.String() {
-		s = fmt.Sprintf("endpoint %s: %s resolves to %s, %s, and is not dialed", b.Endpoint, b.Host, b.Addr, b.Why)
+		s = fmt.Sprintf("%s: %s resolves to %s, %s, and is not dialed", who, b.Host, b.Addr, b.Why)
 	}
 	if b.Fixed {
 		return s
 	}
-	return s + fmt.Sprintf("; if it is meant, write networks: [%s] under endpoints.%s in heed.yaml",
-		netip.PrefixFrom(b.Addr, b.Addr.BitLen()), b.Endpoint)
+	return s + fmt.Sprintf("; if it is meant, write networks: [%s] under %s in heed.yaml",
+		netip.PrefixFrom(b.Addr, b.Addr.BitLen()), where)
 }
 
 // Blocked tells the Transport what kind of failure this is, without a type of

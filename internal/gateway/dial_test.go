@@ -3,10 +3,13 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/heedproject/heed/mask"
 )
 
 func TestAddressesThatAreNotDialed(t *testing.T) {
@@ -27,6 +30,19 @@ func TestAddressesThatAreNotDialed(t *testing.T) {
 		}
 		if !strings.Contains(b.Error(), "networks: [") || !strings.Contains(b.Error(), "endpoints.api") {
 			t.Errorf("%s: the error does not say what to write: %v", s, b)
+		}
+	}
+}
+
+func TestWhatToWriteAboutABlockedAddressCanBeTold(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1", "10.20.30.40", "::1", "fd00:ec2::254"} {
+		for endpoint, where := range map[string]string{"api": "endpoints.api", callbackEndpoint: "queue.callbacks"} {
+			_, err := (&Dialer{Endpoint: endpoint}).DialContext(t.Context(), "tcp", net.JoinHostPort(addr, "80"))
+			ip := netip.MustParseAddr(addr)
+			want := fmt.Sprintf("write networks: [%s] under %s in heed.yaml", netip.PrefixFrom(ip, ip.BitLen()), where)
+			if got := mask.Error(err); !strings.HasSuffix(got, want) {
+				t.Errorf("%s of %s: got %q, want it to end in %q", addr, endpoint, got, want)
+			}
 		}
 	}
 }
