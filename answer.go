@@ -294,6 +294,6 @@ func (o *op) report() Report {
 		Remaining: q.Remaining, Limit: q.Limit, Reset: q.Reset,
 		HasRemaining: q.HasRemaining, HasLimit: q.HasLimit, HasReset: q.HasReset,
 		Verified: o.verified, Executed: o.verdict.Executed,
-		Reason: o.reason, RetryAt: o.retryAt, KeyUntil: o.shut, Ladder: o.Ladder(),
+		Reason: o.reason, RetryAt: o.retryAt, KeyUntil: o.shut, KeySource: o.shutBy, Ladder: o.Ladder(),
 	}
 }

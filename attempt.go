@@ -313,7 +313,7 @@ func (o *op) observe(v classify.Verdict, f classify.Failure, retry bool) admit.T
 	}
 	told := o.gate.Observe(o.endedAt, r)
 	o.seen = true
-	o.paid, o.breaker, o.shut = told.Cost, told.Breaker, told.Until
+	o.paid, o.breaker, o.shut, o.shutBy = told.Cost, told.Breaker, told.Until, told.Source
 	if told.Changed {
 		o.tellBreaker(told)
 	}

@@ -111,8 +111,9 @@ type Report struct {
 	Reason Reason
 	// RetryAt is the earliest instant at which trying again makes sense, and
 	// KeyUntil when the quota key opens again, if it is closed for all its
-	// callers. Zero: unknown, and open.
+	// callers, with what closed it. Zero: unknown, and open.
 	RetryAt, KeyUntil time.Time
+	KeySource         policy.WaitSource
 	// Ladder is how far the call has come, for a queue that sends it again.
 	Ladder call.Ladder
 }

@@ -58,6 +58,7 @@ type op struct {
 	breaker    admit.State
 	retryAt    time.Time // when trying again makes sense; zero: unknown
 	shut       time.Time // until when the key is closed for all its callers
+	shutBy     policy.WaitSource
 
 	// over all attempts
 	wire       int
@@ -244,7 +245,7 @@ func (o *op) admit() error {
 		a := o.gate.Ask(now, &o.ticket)
 		o.breaker = a.Breaker
 		if a.Everyone {
-			o.shut = a.At
+			o.shut, o.shutBy = a.At, a.Source
 		}
 		switch a.Kind {
 		case admit.Go:

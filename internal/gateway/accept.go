@@ -344,11 +344,14 @@ func (x *exchange) known(got queue.Receipt, c *queue.Call, f *queue.Facts) *refu
 var keptOn = kind{"deadline-exceeded", 504, "http_response_timeout", "The budget of the call is used up",
 	"An attempt that has begun is carried to its end; Location tells what came of it."}
 
-// about is a refusal that tells where the call is found, and when to ask.
+// about is a refusal that tells where the call is found, and when to ask if it
+// has not ended.
 func (x *exchange) about(k kind, f *queue.Facts) refusal {
 	x.w.Header()["Location"] = []string{callsPath + "/" + f.ID}
 	r := refuse(k, "")
-	r.retryAt = time.Now().Add(time.Duration(askAgain(f, time.Now())) * time.Second)
+	if !f.State.Ended() {
+		r.retryAt = time.Now().Add(time.Duration(askAgain(f, time.Now())) * time.Second)
+	}
 	return r
 }
 

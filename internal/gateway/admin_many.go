@@ -371,6 +371,11 @@ func (d *desk) take1(n int, line []byte, out *imported) error {
 		d.watch(d.r.Context(), &c, receipts[0].ID)
 		out.Accepted++
 	case queue.Duplicate:
+		if _, err := d.Store.Get(d.r.Context(), receipts[0].ID); errors.Is(err, queue.ErrNotFound) {
+			out.Refused = append(out.Refused, badImport{n, "its idempotency key was that of call " + receipts[0].ID + ", which is erased; it stays taken for " +
+				"queue.window, since that call may have been carried out: wait so long, or give it another idempotency_key"})
+			return nil
+		}
 		out.Duplicates++
 	default:
 		out.Refused = append(out.Refused, badImport{n, "the queue says: " + receipts[0].Admission.String()})

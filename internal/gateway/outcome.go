@@ -121,6 +121,9 @@ func (e *ended) wait(now time.Time, c *queue.Call, o *queue.Outcome) {
 		o.State, o.Reason = queue.Dead, queue.ReasonExpired
 		return
 	}
+	if key.After(until) && e.rep.KeySource != policy.NoWait { // a pause that was asked of all is longer than its own
+		source = e.rep.KeySource
+	}
 	o.State, o.Until, o.Source = queue.Queued, until, string(source)
 	if key.After(now) && !until.After(key.Add(early)) {
 		o.Until, o.Scope = key, queue.ScopeGate
@@ -160,6 +163,9 @@ func (e *ended) note(now time.Time, c *queue.Call, o *queue.Outcome) *queue.Note
 	}
 	if do := remedies[e.reason]; do != "" && o.State == queue.Dead && o.Reason != queue.ReasonExpired {
 		n.Do = do
+	}
+	if c.Endpoint == callbackEndpoint && e.reason == heed.NotAllowed {
+		n.Do = "list its host under queue.callbacks.hosts in heed.yaml, then replay; or purge it"
 	}
 	return &n
 }

@@ -1,0 +1,68 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/internal/queue"
+)
+
+func TestACancellationThatComesTooLateIsNotToBeRepeated(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		at := l.async("GET", "/api/x", "")
+		l.end(at)
+		a := l.do(l.Gateway, "DELETE", at, "")
+		if a.StatusCode != http.StatusConflict {
+			t.Fatalf("got %d, want 409: %s", a.StatusCode, a.text)
+		}
+		if after := a.Header.Get("Retry-After"); after != "" || strings.Contains(a.text, "retry_at") {
+			t.Errorf("got Retry-After %q and %s, want no word of trying again", after, a.text)
+		}
+	})
+}
+
+func TestACallThatWaitsForAPauseThatAnotherWasToldSaysSo(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		l.api = func(r *http.Request, _ int) (int, http.Header, string) {
+			if strings.HasSuffix(r.URL.Path, "/told") {
+				return 429, http.Header{"Retry-After": {"60"}}, ""
+			}
+			time.Sleep(time.Second) // the other one is told meanwhile
+			return 429, nil, ""
+		}
+		plain := l.async("GET", "/api/plain", "")
+		l.async("GET", "/api/told", "")
+		time.Sleep(10 * time.Second)
+		if s := l.ask(plain); s.Attempts != 1 || s.WaitSource != "retry_after" {
+			t.Errorf("got %d attempt(s) and then a wait for %q, want 1 and retry_after", s.Attempts, s.WaitSource)
+		}
+	})
+}
+
+func TestAnImportUnderTheKeyOfAnErasedCallIsNotKnownAlready(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		const envelope = `{"heed":1,"id":"c1","endpoint":"api","method":"POST","path":"/x","idempotency_key":"k1"}`
+		var got imported
+		l.operate("POST", "/_heed/calls/import", envelope, &got)
+		l.end(callsPath + "/c1")
+		if n, err := l.store.Purge(l.Context(), []string{"c1"}); n != 1 || err != nil {
+			t.Fatalf("purge: got %d, %v", n, err)
+		}
+		got = imported{}
+		l.operate("POST", "/_heed/calls/import", strings.Replace(envelope, "c1", "c2", 1), &got)
+		if got.Accepted != 0 || got.Duplicates != 0 || len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Why, "call c1, which is erased; it stays taken for queue.window") {
+			t.Errorf("got %+v, want it refused with why", got)
+		}
+	})
+}
+
+func TestACallbackWhoseHostIsNoLongerListedSaysWhereItIsListed(t *testing.T) {
+	c := queue.Call{Facts: queue.Facts{ID: "c1-end", Endpoint: callbackEndpoint}}
+	o := (&ended{reason: heed.NotAllowed, why: "its host is not listed"}).outcome(time.Now(), &c)
+	if o.Note == nil || !strings.Contains(o.Note.Do, "queue.callbacks.hosts") || strings.Contains(o.Note.Do, "endpoint") {
+		t.Errorf("got %+v, want advice about queue.callbacks.hosts", o.Note)
+	}
+}
