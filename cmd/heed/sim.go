@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"os"
 	"runtime/debug"
 	"strings"
 
@@ -67,7 +66,7 @@ func (c *simServeCmd) Run(sh *shell) error {
 // world is the scenario, if there is one, with the flags over it.
 func (c *simServeCmd) world() (w sim.World, err error) {
 	if c.Scenario != "" {
-		text, err := os.ReadFile(c.Scenario)
+		text, err := slurp(c.Scenario)
 		if err != nil {
 			return w, err
 		}

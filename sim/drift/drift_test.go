@@ -244,6 +244,27 @@ func TestWhatThePackRefusesIsNotCompared(t *testing.T) {
 	}
 }
 
+// spaces is an endless file of empty lines.
+type spaces struct{}
+
+func (spaces) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '\n'
+	}
+	return len(p), nil
+}
+
+func TestARecordingThatDoesNotEndIsRefused(t *testing.T) {
+	for want, in := range map[string]io.Reader{
+		"r.jsonl: a recording of more than 64 MiB is not compared": spaces{},
+		"r.jsonl:2: an exchange takes more than 4 MiB":             io.MultiReader(strings.NewReader("\n"), strings.NewReader(strings.Repeat("x", 5<<20))),
+	} {
+		if _, err := drift.Read("r.jsonl", in); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 func TestABadRecordingIsToldWithItsLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"x":                                 "r.jsonl:1: this is no exchange",

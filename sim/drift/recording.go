@@ -28,15 +28,21 @@ type Exchange struct {
 	Body   *Shape            `json:"body"`
 }
 
-// maxLine bounds one exchange of a recording.
-const maxLine = 4 << 20
+// A recording is bounded, and so is one exchange of it: it is compared in
+// memory.
+const (
+	maxRecording = 64 << 20
+	maxLine      = 4 << 20
+)
 
 // Read reads a recording. name is told in errors.
 func Read(name string, in io.Reader) ([]Exchange, error) {
 	var all []Exchange
-	lines := bufio.NewScanner(in)
+	read := &io.LimitedReader{R: in, N: maxRecording + 1}
+	lines := bufio.NewScanner(read)
 	lines.Buffer(nil, maxLine)
-	for n := 1; lines.Scan(); n++ {
+	n := 1
+	for ; lines.Scan() && read.N > 0; n++ {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
@@ -49,7 +55,12 @@ func Read(name string, in io.Reader) ([]Exchange, error) {
 		}
 		all = append(all, e)
 	}
-	if err := lines.Err(); err != nil {
+	switch err := lines.Err(); {
+	case read.N <= 0:
+		return nil, fmt.Errorf("%s: a recording of more than %d MiB is not compared: record less at once", name, maxRecording>>20)
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("%s:%d: an exchange takes more than %d MiB: this is no recording", name, n, maxLine>>20)
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return all, nil

@@ -194,11 +194,19 @@ func limit(l *rate.Limit) sheet.Value {
 			{Name: "penalty", Doc: "What early requests cost.", Value: penalty(&l.Penalty)},
 		},
 		Check: func(m sheet.Read) {
-			if err := l.Check(); err != nil && m.Has("name") && m.Has("capacity") {
+			if told(m) {
+				return // what a field that could not be read lacks follows from that
+			}
+			if err := l.Check(); err != nil {
 				m.Problem(m.Node, m.Path, "see what its kind needs", "%s", err)
 			}
 		},
 	}
+}
+
+// told tells whether something is wrong with what stands in the block.
+func told(m sheet.Read) bool {
+	return slices.ContainsFunc(m.Problems, func(p sheet.Problem) bool { return strings.HasPrefix(p.Path, m.Path+".") })
 }
 
 func webhook(h *sim.Webhook) sheet.Value {

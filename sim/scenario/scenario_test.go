@@ -109,6 +109,25 @@ func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
 	}
 }
 
+func TestALimitThatCannotBeReadIsOneProblem(t *testing.T) {
+	for _, text := range []string{
+		"limits:\n  - {name: a, kind: leaky, capacity: 2}\n",
+		"limits:\n  - {name: a, kind: fixed_window, capacity: 2, window: soon}\n",
+		"limits:\n  - {name: a, kind: fixed_window, window: 1m}\n",
+		"limits:\n  - {name: a, kind: fixed_window, capacity: 2}\n",
+	} {
+		_, err := scenario.Read("w.yaml", []byte(text), pack.Named)
+		e, ok := errors.AsType[*scenario.Error](err)
+		if !ok {
+			t.Errorf("%q: got %v, want a problem", text, err)
+			continue
+		}
+		if n := len(e.Problems); n != 1 {
+			t.Errorf("%q: got %d problems, want 1: %v", text, n, err)
+		}
+	}
+}
+
 func TestTheSchemaIsJSONAndNamesEveryKey(t *testing.T) {
 	text, err := json.Marshal(scenario.Schema())
 	if err != nil {
