@@ -19,7 +19,7 @@ type callCmd struct {
 	Target []string `arg:"" name:"[METHOD] URL|endpoint/path" help:"What to call: a URL, or the name of an endpoint of heed.yaml and a path."`
 
 	Header   []string `short:"H" sep:"none" placeholder:"NAME: VALUE" help:"A header to send; may be repeated."`
-	Data     string   `short:"d" placeholder:"TEXT|@FILE" help:"The body to send; @FILE reads a file, @- standard input. Makes POST the default method."`
+	Data     string   `short:"d" placeholder:"TEXT|@FILE" help:"The body to send; @FILE reads a file, @- standard input. Makes POST the default method. Sent as application/json if it is JSON, else as text/plain, unless -H names a Content-Type."`
 	Method   string   `short:"X" placeholder:"METHOD" help:"The method, for those who are used to curl; the same as the word before the URL."`
 	Output   string   `short:"o" placeholder:"FILE" help:"Write the answer to FILE, which appears only when the answer is complete and good: it is kept apart and checked first, as with verify: full (up to 1 GiB, or verify.spool_limit of the endpoint)."`
 	Key      string   `placeholder:"KEY" help:"The idempotency key of a write, which may then be repeated. Sent as Idempotency-Key unless heed.yaml has another name; only for APIs that honour it."`
@@ -38,7 +38,8 @@ Examples:
 
     heed call https://api.example.com/v1/items
     heed call sierra/v6/bibs?limit=50 --budget 5m
-    heed call POST jira/rest/api/3/issue -H 'Content-Type: application/json' -d @issue.json --key import-4711
+    heed call POST jira/rest/api/3/issue -d @issue.json --key import-4711
+    heed call https://api.example.com/v1/tokens -H 'Content-Type: application/x-www-form-urlencoded' -d grant_type=client_credentials
     heed call 'wfs/?service=WFS&request=GetFeature&typeNames=roads' -o roads.gml
 
 ` + exitHelp
@@ -142,12 +143,19 @@ func (c *callCmd) fill(sh *shell, r *http.Request) error {
 	name, isFile := strings.CutPrefix(c.Data, "@")
 	switch {
 	case c.Data == "":
+		return nil
 	case !isFile:
 		data := []byte(c.Data)
 		r.ContentLength = int64(len(data))
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 	case name == "-":
-		r.Body, r.ContentLength = io.NopCloser(sh.in), -1
+		begin, err := head(sh.in)
+		if err != nil {
+			return err
+		}
+		r.Body, r.ContentLength = io.NopCloser(io.MultiReader(bytes.NewReader(begin), sh.in)), -1
+		named(r, begin)
+		return nil
 	default:
 		info, err := os.Stat(name)
 		if err != nil {
@@ -156,12 +164,19 @@ func (c *callCmd) fill(sh *shell, r *http.Request) error {
 		r.ContentLength = info.Size()
 		r.GetBody = func() (io.ReadCloser, error) { return os.Open(name) }
 	}
-	if r.GetBody == nil {
-		return nil
+	body, err := r.GetBody()
+	if err != nil {
+		return err
 	}
-	var err error
-	r.Body, err = r.GetBody()
-	return err
+	begin, err := head(body)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return err
+	}
+	if r.Body, err = r.GetBody(); err != nil {
+		return err
+	}
+	named(r, begin)
+	return nil
 }
 
 // resolve turns a URL, or endpoint/path, into a target.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/heedproject/heed/internal/app"
 	"github.com/heedproject/heed/internal/config"
 )
 
@@ -62,9 +63,12 @@ Examples:
 
 // Run prints what is in force.
 func (c *configShow) Run(sh *shell) error {
-	cfg, err := sh.load(c.File)
+	cfg, err := load(c.File)
 	if err != nil {
 		return err
+	}
+	if q := cfg.Queue; q != nil && q.Store == config.QueueSQLite && q.Path == "" {
+		q.Path = app.QueuePath(sh.value) // of whoever asks; a service has its own folder
 	}
 	text := config.Show(cfg)
 	if c.Fingerprints {

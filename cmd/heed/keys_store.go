@@ -77,9 +77,9 @@ func having(rows []keyRow, use string) []string {
 
 // store looks into the queue.
 func (c *keysCheckCmd) store(sh *shell) (err error) {
-	cfg, _, err := config.Load(cmp.Or(c.Config, defaultFile))
+	cfg, err := load(cmp.Or(c.Config, defaultFile))
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	v, err := sh.vault(cfg)
 	if err != nil {
@@ -106,9 +106,9 @@ func (c *keysCheckCmd) store(sh *shell) (err error) {
 // reseal seals the queue again with the key in front, after putting a new one
 // there where a file is named.
 func (c *keysRotateCmd) reseal(sh *shell) (err error) {
-	cfg, _, err := config.Load(cmp.Or(c.Config, defaultFile))
+	cfg, err := load(cmp.Or(c.Config, defaultFile))
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	if c.File != "" && cfg.Queue != nil {
 		if err := c.fits(sh, cfg.Queue); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -120,6 +121,10 @@ func api() http.Handler {
 	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s %s\n", r.Method, r.URL.RequestURI(), r.Header.Get("X-Told"))
 		_, _ = fmt.Fprintf(w, "%d bytes\n", r.ContentLength)
+	})
+	mux.HandleFunc("/type", func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		fmt.Fprintf(w, "%d bytes of %q\n", n, r.Header.Get("Content-Type"))
 	})
 	mux.HandleFunc("/_heed/waiting", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, `{"waiting":[{"call_id":"c1","endpoint":"sierra","tenant":"etl","priority":5,"attempt":2,`+

@@ -18,9 +18,9 @@ import (
 // defaultFile is read where no --config is given.
 const defaultFile = "heed.yaml"
 
-// settings reads file. Where none is named and there is no heed.yaml it starts
-// the demo API and returns settings that lead there. stop ends the demo.
-func (sh *shell) settings(file string) (cfg *config.Config, stop func(), err error) {
+// settings gets file by load. Where none is named and there is no heed.yaml it
+// starts the demo API and returns settings that lead there. stop ends the demo.
+func (sh *shell) settings(file string, load func(string) (*config.Config, error)) (cfg *config.Config, stop func(), err error) {
 	stop = func() {}
 	if file == "" {
 		if _, err := os.Stat(defaultFile); errors.Is(err, fs.ErrNotExist) {
@@ -28,12 +28,22 @@ func (sh *shell) settings(file string) (cfg *config.Config, stop func(), err err
 		}
 		file = defaultFile
 	}
-	cfg, err = sh.load(file)
+	cfg, err = load(file)
 	return cfg, stop, err
 }
 
-// load reads file and tells its warnings.
-func (sh *shell) load(file string) (*config.Config, error) {
+// load reads file. Its warnings are for who starts it or checks it, not for
+// everybody who uses it.
+func load(file string) (*config.Config, error) {
+	cfg, _, err := config.Load(file)
+	if err != nil {
+		return nil, usage(err)
+	}
+	return cfg, nil
+}
+
+// loadAloud reads file and tells its warnings.
+func (sh *shell) loadAloud(file string) (*config.Config, error) {
 	cfg, warnings, err := config.Load(file)
 	if err != nil {
 		return nil, usage(err)

@@ -36,7 +36,7 @@ Examples:
 
 // Run serves until the context ends.
 func (c *upCmd) Run(sh *shell) error {
-	cfg, stop, err := sh.settings(c.Config)
+	cfg, stop, err := sh.settings(c.Config, sh.loadAloud)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *upCmd) reload(sh *shell, a *app.App, file string) {
 		sh.say("heed: the demo has no file to reload")
 		return
 	}
-	cfg, err := sh.load(file)
+	cfg, err := sh.loadAloud(file)
 	if err == nil {
 		c.place(cfg)
 		err = a.Reload(cfg)

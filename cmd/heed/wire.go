@@ -40,7 +40,7 @@ func (sh *shell) endpoint(where, file string, observe func(heed.Event)) (*target
 		host := name[strings.LastIndexByte(name, '@')+1:]
 		return nil, fmt.Errorf("%s is no endpoint; for a URL write the scheme too: %s://%s/…", host, scheme, host)
 	}
-	cfg, stop, err := sh.settings(file)
+	cfg, stop, err := sh.settings(file, load)
 	if err != nil {
 		return nil, err
 	}
