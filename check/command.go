@@ -91,7 +91,7 @@ func (c *commands) Do(ctx context.Context, t Task) Outcome {
 	c.left += p.left
 	c.mu.Unlock()
 	switch {
-	case ctx.Err() != nil:
+	case p.cut.Load(), err != nil && ctx.Err() != nil:
 		return Outcome{Broken: context.Cause(ctx).Error()}
 	case err != nil:
 		return Outcome{Broken: "could not be run: " + err.Error()}

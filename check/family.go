@@ -76,7 +76,8 @@ func (t *tail) told() Output {
 type family struct {
 	cmd  *exec.Cmd
 	mark string
-	left int // processes that were still there when the program had ended
+	cut  atomic.Bool // it was ended because its time was over
+	left int         // processes that were still there when the program had ended
 
 	wrote atomic.Int64
 }
@@ -104,7 +105,7 @@ func newFamily(cmd *exec.Cmd) *family {
 		}
 	}
 	separate(cmd)
-	cmd.Cancel = func() error { f.kill(); return nil }
+	cmd.Cancel = func() error { f.cut.Store(true); f.kill(); return nil }
 	cmd.WaitDelay = 200 * time.Millisecond
 	return f
 }

@@ -23,7 +23,7 @@ func (f *family) kill() int {
 	}
 	mark := []byte(markName + "=" + f.mark + "\x00")
 	left := map[int]bool{}
-	for range 8 { // a process that forks meanwhile is met again
+	for range 64 { // a process that forks meanwhile is met again
 		found := marked(mark)
 		if len(found) == 0 {
 			break

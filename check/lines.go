@@ -19,6 +19,7 @@ import (
 
 const (
 	maxLine      = 1 << 20
+	mostGarbage  = 5000             // lines that are no outcome
 	helloTimeout = 15 * time.Second // interpreters start slowly on a busy machine
 )
 
@@ -209,7 +210,9 @@ func (l *lines) take(line []byte) {
 	defer l.mu.Unlock()
 	waits, ok := l.asked[o.ID]
 	if err != nil || !ok {
-		l.garbage++
+		if l.garbage++; l.garbage == mostGarbage {
+			l.family.kill()
+		}
 		_, _ = l.keep.Write(append(line, '\n')) // it never fails
 		return
 	}

@@ -24,6 +24,7 @@ type play struct {
 	of    *Case
 	place Place
 	ctx   context.Context
+	time  *allowance
 
 	sessions []Session // by worker
 	keys     []string
@@ -49,10 +50,8 @@ func (r *run) play(ctx context.Context, c *Case) (*Evidence, error) {
 	minted := r.stage.issuer.made()
 	p := &play{run: r, of: c, place: place, ctx: ctx, outcomes: map[string]Outcome{}}
 	if err = p.open(); err == nil {
-		// The time runs from here: how fast programs start is not judged.
-		var cancel context.CancelFunc
-		p.ctx, cancel = context.WithTimeoutCause(ctx, cmp.Or(r.Limit, c.limit()), errLimit)
-		defer cancel()
+		p.time = newAllowance(cmp.Or(r.Limit, c.limit()), end)
+		defer p.time.stop()
 		p.waves()
 		p.rest(c.Linger)
 	}
@@ -156,7 +155,7 @@ func (p *play) do(o *Operation) {
 	if p.ctx.Err() != nil {
 		got = Outcome{Broken: p.why()}
 	} else {
-		got = p.sessions[o.Worker].Do(p.ctx, p.task(o))
+		got = p.ask(o)
 	}
 	got.Began, got.Ended = began, time.Now()
 	if got.Broken != "" && p.ctx.Err() != nil {
@@ -168,6 +167,27 @@ func (p *play) do(o *Operation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.outcomes[o.ID] = got
+}
+
+// ask hands the operation to its session. A program that is run for it alone
+// starts when its turn comes.
+func (p *play) ask(o *Operation) Outcome {
+	s, t := p.sessions[o.Worker], p.task(o)
+	if _, ok := s.(*commands); !ok {
+		return s.Do(p.ctx, t)
+	}
+	p.time.hold()
+	p.run.opening <- struct{}{}
+	started := make(chan struct{})
+	var waits sync.WaitGroup
+	waits.Go(func() {
+		p.run.stage.awaits(p.place, started)
+		<-p.run.opening
+		p.time.release()
+	})
+	defer waits.Wait()
+	defer close(started)
+	return s.Do(p.ctx, t)
 }
 
 // why says why the case was ended from outside.

@@ -4,6 +4,7 @@ package check_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/heedproject/heed/check"
+	"github.com/heedproject/heed/sim"
 )
 
 // rogue lets a shell script loose and returns what it was told.
@@ -133,5 +135,127 @@ func TestAClientThatSendsWithoutEndIsStopped(t *testing.T) {
 	got := rogue(t, shell(`curl -s "$1?[1-20000]" >/dev/null`), time.Minute)
 	if got.Mark != check.Fail || !strings.Contains(got.Cause, "flooded the server with more than 5000 requests") {
 		t.Errorf("got %s: %s", got.Mark, got.Cause)
+	}
+}
+
+func TestAClientThatClosesItsInputAndStaysIsEnded(t *testing.T) {
+	got := rogue(t, check.Lines{Args: []string{"/bin/sh", "-c", `exec 0<&-; echo '{"claims":["retry"]}'; exec sleep 1000`}, Env: os.Environ()}, 20*time.Second)
+	if want := "closed its input or its output, and did not end"; got.Mark != check.Fail || !strings.Contains(got.Cause, want) {
+		t.Errorf("got %s: %s, want %q", got.Mark, got.Cause, want)
+	}
+}
+
+func TestAClientThatClosesItsOutputAndStaysIsEnded(t *testing.T) {
+	got := rogue(t, speaking("exec 1>&-; exec sleep 1000"), 20*time.Second)
+	if want := "closed its input or its output, and did not end"; got.Mark != check.Fail || !strings.Contains(got.Cause, want) {
+		t.Errorf("got %s: %s, want %q", got.Mark, got.Cause, want)
+	}
+}
+
+func TestAClientThatDoesNotReadIsEnded(t *testing.T) {
+	cases := oneRead()
+	cases[0].Ask[0].Body = strings.Repeat("more than a pipe holds ", 10_000)
+	r, err := check.Run(t.Context(), check.Options{Client: speaking("exec sleep 1000"), Cases: cases, Limit: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Results[0]; got.Mark != check.Fail || !strings.Contains(got.Cause, "did not end in time") {
+		t.Errorf("got %s: %s", got.Mark, got.Cause)
+	}
+}
+
+func TestAClientThatIgnoresSignalsIsEnded(t *testing.T) {
+	word := "1001." + strconv.Itoa(os.Getpid())
+	got := rogue(t, speaking("trap '' TERM INT HUP; while :; do sleep "+word+"; done"), 300*time.Millisecond)
+	if got.Mark != check.Fail || !strings.Contains(got.Cause, "did not end in time") {
+		t.Errorf("got %s: %s", got.Mark, got.Cause)
+	}
+	if still := running(t, word); still != "" {
+		t.Errorf("still running: %s", still)
+	}
+}
+
+func TestChildrenThatGoOnForkingAreEnded(t *testing.T) {
+	word := "1002." + strconv.Itoa(os.Getpid())
+	// Each has a session of its own, and the last one makes others until it is ended.
+	script := "for i in 1 2 3 4 5 6 7 8; do setsid sleep " + word + " & done; setsid sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 0.01; setsid sleep " + word + " & done; wait' & wait"
+	got := rogue(t, shell(script), 300*time.Millisecond)
+	if got.Mark != check.Fail || !strings.Contains(got.Cause, "did not end in time") {
+		t.Errorf("got %s: %s", got.Mark, got.Cause)
+	}
+	if still := running(t, word); still != "" {
+		t.Errorf("still running: %s", still)
+	}
+}
+
+func TestAClientThatWritesLinesWithoutEndIsEnded(t *testing.T) {
+	got := rogue(t, speaking("exec yes '{\"id\":\"other\",\"ok\":true}'"), time.Minute)
+	if got.Mark != check.Fail || !strings.Contains(got.Cause, "lines that are no outcome") {
+		t.Errorf("got %s: %s", got.Mark, got.Cause)
+	}
+}
+
+func TestAClientThatEndsAtOnceHasSentNothing(t *testing.T) {
+	r, err := check.Run(t.Context(), check.Options{Client: shell("exit 0"), Only: []string{"final/404", "transient/get-503-503", "lies/truncated"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range r.Results {
+		if one.Mark != check.Fail || !strings.Contains(one.Cause, "no request came") {
+			t.Errorf("%s: got %s: %s", one.ID, one.Mark, one.Cause)
+		}
+	}
+}
+
+func TestAClientThatNeverStartsAgainHoldsNobodyUp(t *testing.T) {
+	dir := t.TempDir() // it greets once
+	c := check.Lines{Args: []string{"/bin/sh", "-c", `mkdir "$0/once" 2>/dev/null && echo '{"claims":["retry"]}'; exit 3`, dir}, Env: os.Environ()}
+	r, err := check.Run(t.Context(), check.Options{Client: c, Only: []string{"final", "retry-after"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	untried := 0
+	for _, one := range r.Results {
+		if strings.Contains(one.Cause, "was not tried again") {
+			untried++
+		}
+		if one.Mark == check.Pass {
+			t.Errorf("%s passed", one.ID)
+		}
+	}
+	if untried == 0 {
+		t.Error("it was tried for every case")
+	}
+}
+
+func TestWhatAClientSaysAtItsStartIsToldWithoutItsSecrets(t *testing.T) {
+	dir := t.TempDir()
+	c := check.Lines{Args: []string{"/bin/sh", "-c", `mkdir "$0/once" 2>/dev/null && echo '{"claims":["retry"]}' || echo "key is $HEED_CHECK_API_KEY"; exit 3`, dir},
+		Env: os.Environ()}
+	got := rogue(t, c, time.Minute)
+	if !strings.Contains(got.Cause, "key is •••") || strings.Contains(got.Cause, "hc-0-") {
+		t.Errorf("got %s", got.Cause)
+	}
+}
+
+func TestAnInterruptedCheckLeavesNoProgramBehind(t *testing.T) {
+	word := "1003." + strconv.Itoa(os.Getpid())
+	ctx, cancel := context.WithCancel(t.Context())
+	cases := oneRead()
+	cases[0].Limit = time.Minute
+	began := false
+	cases[0].World = func(check.Place) sim.World {
+		if !began { // the client starts now, and hangs
+			began = true
+			time.AfterFunc(200*time.Millisecond, cancel)
+		}
+		return sim.World{}
+	}
+	r, err := check.Run(ctx, check.Options{Client: speaking("exec sleep " + word), Cases: cases})
+	if err == nil || r == nil || r.Results[0].Mark != check.Unknown {
+		t.Errorf("got %v, %+v", err, r)
+	}
+	if still := running(t, word); still != "" {
+		t.Errorf("still running: %s", still)
 	}
 }

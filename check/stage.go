@@ -29,6 +29,7 @@ type stage struct {
 	base      string // without the case
 	addr      string // where the worlds are served
 	seen      atomic.Int64
+	mute      atomic.Int64 // programs of which no request came soon
 	elsewhere string
 	running   sync.WaitGroup
 
@@ -141,6 +142,35 @@ func (s *stage) begin(c *Case, p Place, end context.CancelCauseFunc) (Place, err
 	defer s.mu.Unlock()
 	s.guards[id] = &guard{next: next, end: end}
 	return p, nil
+}
+
+// awaits returns when another request of the case has come, when it is given up,
+// or when it takes so long that nobody is kept waiting for it.
+func (s *stage) awaits(p Place, given <-chan struct{}) {
+	s.mu.Lock()
+	g := s.guards[p.Case]
+	s.mu.Unlock()
+	if g == nil {
+		return
+	}
+	patience := 300 // of 10 ms
+	if s.mute.Load() >= mostStarts {
+		patience = 10 // it seems to send nothing
+	}
+	before := g.seen.Load()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for range patience {
+		if g.seen.Load() > before {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-given:
+			return
+		}
+	}
+	s.mute.Add(1)
 }
 
 // end closes a case and returns what was seen, when nothing is open any more.
