@@ -144,6 +144,7 @@ Examples:
 type importResult struct {
 	Accepted   int             `json:"accepted"`
 	Duplicates int             `json:"duplicates"`
+	Erased     int             `json:"erased,omitempty"`
 	Refused    []refusedImport `json:"refused"`
 }
 
@@ -190,7 +191,7 @@ func (c *callsImportCmd) Run(sh *shell) error {
 			return err
 		}
 		line += n
-		p.at(total.Accepted + total.Duplicates)
+		p.at(total.Accepted + total.Duplicates + total.Erased)
 	}
 	return c.report(sh, &total)
 }
@@ -215,6 +216,7 @@ func (c *callsImportCmd) take(sh *shell, d *desk, chunk []byte, first int, total
 	}
 	total.Accepted += part.Accepted
 	total.Duplicates += part.Duplicates
+	total.Erased += part.Erased
 	for _, r := range part.Refused {
 		total.Refused = append(total.Refused, refusedImport{r.Line + first - 1, r.Why})
 	}
@@ -260,6 +262,10 @@ func (c *callsImportCmd) report(sh *shell, total *importResult) error {
 		sh.say("heed: %d envelope(s) can be read", total.Accepted)
 	} else {
 		sh.say("heed: imported %d call(s), %d known already", total.Accepted, total.Duplicates)
+	}
+	if n := total.Erased; n > 0 {
+		sh.say("heed: %d not taken in: they have the idempotency keys of calls that were erased and may have been carried out; "+
+			"such a key is free after queue.window, and another idempotency_key is free at once", n)
 	}
 	if n := len(total.Refused); n > 0 {
 		return &exitError{exitBadAnswer, fmt.Errorf("%d envelope(s) refused; correct these lines and import the file again", n)}

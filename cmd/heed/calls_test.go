@@ -48,15 +48,17 @@ func TestOperatorScripts(t *testing.T) {
 const operated = `version: 1
 listen:
   data: 127.0.0.1:0
-  admin: unix:%s
+  admin: unix:%[1]s
 queue:
-  path: %s
+  path: %[2]s
 endpoints:
   pay:
-    url: %s
+    url: %[3]s
     networks: [127.0.0.0/8]
     idempotency: {header: Idempotency-Key}
     retry: {attempts: 1}
+  barred:
+    url: %[3]s
 `
 
 // pay is the API behind the gateway.

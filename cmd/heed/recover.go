@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -22,6 +23,8 @@ type recoverCmd struct {
 // Help is what heed recover --help says beside the flags.
 func (recoverCmd) Help() string {
 	return `For an endpoint that has been throttled or blocked: sending stops until the calls in flight have ended, learned limits are forgotten, a new credential is fetched, and sending starts again with twice the base of the backoff and a quarter of the concurrency. It returns to normal by itself once the endpoint has been well for a window: less than 1 % of answers 429, and more than 30 % of the quota left where the provider tells. Queued calls wait meanwhile; none is lost.
+
+An endpoint that is not called cannot show that it is well: it stays slow until calls come.
 
 With --wait it exits with 75 if that takes longer than --timeout.
 
@@ -45,6 +48,7 @@ type recovering struct {
 		Concurrency int       `json:"concurrency"`
 		Window      float64   `json:"window_seconds"`
 		Attempts    int       `json:"attempts"`
+		Enough      int       `json:"attempts_wanted"`
 		Throttled   float64   `json:"throttled_share"`
 		Most        float64   `json:"throttled_share_wanted"`
 		Remaining   *float64  `json:"remaining_share"`
@@ -53,14 +57,40 @@ type recovering struct {
 	} `json:"recovery"`
 }
 
-// phaseNormal is that of an endpoint which is not being recovered.
-const phaseNormal = "normal"
+// Phases of an endpoint: it is not being recovered, or it has just begun.
+const (
+	phaseNormal   = "normal"
+	phaseDraining = "draining"
+)
 
 func (r *recovering) phase() string {
 	if r.Recovery == nil {
 		return phaseNormal
 	}
 	return r.Recovery.Phase
+}
+
+// lacks tells what the endpoint waits for before it is back to normal: a word
+// for the kind of it, and all of it.
+func (r *recovering) lacks(now time.Time) (kind, text string) {
+	if r.phase() == phaseNormal {
+		return "", ""
+	}
+	p := r.Recovery
+	window := time.Duration(p.Window * float64(time.Second))
+	switch {
+	case r.phase() == phaseDraining:
+		return "flight", "the calls in flight have to end first"
+	case p.Attempts < p.Enough:
+		return "calls", fmt.Sprintf("only calls show whether it is well: %d of %d attempts in %s", p.Attempts, p.Enough, span(window))
+	case p.Throttled >= p.Most:
+		return "throttled", fmt.Sprintf("%s of its answers are 429, not less than %s", percent(p.Throttled), percent(p.Most))
+	case p.Remaining != nil && *p.Remaining <= p.Least:
+		return "quota", fmt.Sprintf("%s of the quota are left, not more than %s", percent(*p.Remaining), percent(p.Least))
+	case now.Sub(p.Since) < window:
+		return "window", fmt.Sprintf("it has to be well for %s", span(window))
+	}
+	return "end", "it has been well, and is about to end"
 }
 
 // Run starts a recovery, or shows where it is.
@@ -153,7 +183,9 @@ func (r *recovering) row(now time.Time) []string {
 	if p.Remaining != nil {
 		row[6] = percent(*p.Remaining) + " (>" + percent(p.Least) + ")"
 	}
-	row[7] = p.Problem
+	if row[7] = p.Problem; row[7] == "" {
+		_, row[7] = r.lacks(now)
+	}
 	return row
 }
 
@@ -180,17 +212,19 @@ func (c *recoverCmd) wait(sh *shell, d *desk) error {
 		if err != nil {
 			return err
 		}
-		if phase := r.phase(); phase != last {
-			sh.say("heed: %s is %s", c.Endpoint, phase)
-			last = phase
+		phase := r.phase()
+		kind, lacks := r.lacks(time.Now())
+		if step := phase + " " + kind; step != last {
+			last = step
+			sh.say("heed: %s", strings.TrimSuffix(c.Endpoint+" is "+phase+": "+lacks, ": "))
 		}
-		if last == phaseNormal {
+		if phase == phaseNormal {
 			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-over:
-			return &exitError{exitTryLater, fmt.Errorf("%s is still %s after %s; heed recover %[1]s --status shows what it waits for", c.Endpoint, last, c.Timeout)}
+			return &exitError{exitTryLater, fmt.Errorf("%s is still %s after %s: %s; the recovery goes on, and heed recover %[1]s --status shows where it is", c.Endpoint, phase, c.Timeout, lacks)}
 		case <-sh.ctx.Done():
 			return &exitError{exitCanceled, errors.New("interrupted; the recovery goes on")}
 		}

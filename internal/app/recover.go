@@ -141,7 +141,7 @@ func (a *App) Recovery(name string) gateway.Recovery {
 	}
 	out := gateway.Recovery{
 		Phase: r.phase, Since: r.since.UTC(), Base: r.policy.Backoff.Base.Seconds(), Concurrency: r.policy.Limits.Concurrency,
-		Window: rs.span().Seconds(), Most: wellThrottled, Least: wellRemaining, Problem: r.problem,
+		Window: rs.span().Seconds(), Enough: wellAttempts, Most: wellThrottled, Least: wellRemaining, Problem: r.problem,
 	}
 	attempts, throttled := r.sum(time.Now(), rs.span())
 	if out.Attempts = attempts; attempts > 0 {

@@ -305,6 +305,7 @@ func (d *desk) begin(media string) {
 type imported struct {
 	Accepted   int         `json:"accepted"`
 	Duplicates int         `json:"duplicates"`
+	Erased     int         `json:"erased,omitempty"` // duplicates of calls that are gone, whose keys are still taken
 	Refused    []badImport `json:"refused"`
 }
 
@@ -372,8 +373,7 @@ func (d *desk) take1(n int, line []byte, out *imported) error {
 		out.Accepted++
 	case queue.Duplicate:
 		if _, err := d.Store.Get(d.r.Context(), receipts[0].ID); errors.Is(err, queue.ErrNotFound) {
-			out.Refused = append(out.Refused, badImport{n, "its idempotency key was that of call " + receipts[0].ID + ", which is erased; it stays taken for " +
-				"queue.window, since that call may have been carried out: wait so long, or give it another idempotency_key"})
+			out.Erased++
 			return nil
 		}
 		out.Duplicates++

@@ -131,6 +131,7 @@ type Recovery struct {
 	// window, below Most, and the share of the quota that is left, above Least.
 	Window    float64  `json:"window_seconds,omitempty"`
 	Attempts  int      `json:"attempts"`
+	Enough    int      `json:"attempts_wanted,omitempty"` // with fewer nobody knows how it is
 	Throttled float64  `json:"throttled_share"`
 	Most      float64  `json:"throttled_share_wanted,omitempty"`
 	Remaining *float64 `json:"remaining_share,omitempty"` // none: the provider does not tell
