@@ -36,7 +36,7 @@ func newFilled(t *testing.T) *filled {
 	for i := range calls {
 		calls[i] = queue.Call{
 			Facts:   queue.Facts{ID: fmt.Sprintf("c%d", i), Endpoint: "api", Method: "POST", Template: "/x"},
-			Request: queue.Request{Path: "/x", Body: []byte(fmt.Sprintf("%01000d", i))},
+			Request: queue.Request{Path: "/x", Body: fmt.Appendf(nil, "%01000d", i)},
 		}
 	}
 	if _, err := s.Enqueue(t.Context(), time.Now(), calls); err != nil {
