@@ -4,25 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/heedproject/heed/internal/queue"
 )
-
-// Group commit: one fsync for the operations that came together.
-const (
-	maxBatch = 512
-	linger   = 2 * time.Millisecond
-)
-
-// op is one atomic step that waits for the writer. do may run twice, and
-// writes nothing before it has checked everything.
-type op struct {
-	do   func(*book) error
-	err  error
-	done chan struct{}
-}
 
 // book is what the writer knows beside the database. Only the writer's
 // goroutine touches it; undo takes it back when a transaction fails.
@@ -38,8 +22,17 @@ type book struct {
 	live  int   // calls queued or running
 	token int64 // of the last lease
 	// latest is the latest now that was told, see clock.
-	latest int64
-	last   int // size of the last batch
+	latest  int64
+	seq     int64 // of the last call that was enqueued
+	listed  int64 // the queued calls up to this seq are in the index of due calls
+	keys    ledger
+	arrived int // keys that the transaction took
+
+	d       *disk
+	pending []*op  // committed, and not on the disk
+	rush    bool   // somebody in the transaction need not wait for the disk
+	sizes   [2]int // of the last batches
+	dead    error  // the disk cannot be trusted any more
 
 	m       *mover
 	moving  bool
@@ -67,9 +60,10 @@ type gate struct {
 	queued, running int
 	// idle is when the next call may be due, as far as is known: never later
 	// than the truth, so that nothing is overlooked.
-	idle int64
-	none uint16 // bit p: certainly no call of priority p is queued
-	all  *gate  // of the whole endpoint; nil: none
+	idle  int64
+	none  uint16    // bit p: certainly no call of priority p is in the index
+	fresh []arrival // in order
+	all   *gate     // of the whole endpoint; nil: none
 }
 
 // priorities are 0 to 9.
@@ -77,7 +71,7 @@ const priorities = 10
 
 func (g *gate) has(priority int) bool { return g.none&(1<<priority) == 0 }
 
-// wait notes that a call is queued.
+// wait notes that a call is in the index.
 func (g *gate) wait(priority int, at int64) {
 	g.idle = min(g.idle, at)
 	g.none &^= 1 << priority
@@ -119,12 +113,39 @@ func newBook(ctx context.Context, s *Store, c *sql.Conn) (*book, error) {
 	if err != nil {
 		return nil, wrap("count the calls of "+s.path, err)
 	}
-	err = each(ctx, c, "SELECT created FROM calls ORDER BY seq DESC LIMIT 1", func(r *sql.Rows) error { return r.Scan(&b.latest) })
-	if err != nil {
+	if err := b.readCalls(ctx, c); err != nil {
 		return nil, wrap("read the calls of "+s.path, err)
 	}
-	b.m, err = s.mover(ctx)
+	if b.m, err = s.mover(ctx); err == nil {
+		b.d, err = s.disk()
+	}
 	return b, err
+}
+
+// readCalls reads how far the calls go, and what is kept in memory of them.
+func (b *book) readCalls(ctx context.Context, c *sql.Conn) error {
+	err := each(ctx, c, "SELECT seq, created FROM calls ORDER BY seq DESC LIMIT 1", func(r *sql.Rows) error { return r.Scan(&b.seq, &b.latest) })
+	if err != nil {
+		return err
+	}
+	marks := map[string]*int64{"filed": &b.keys.filed, "listed": &b.listed}
+	err = each(ctx, c, "SELECT name, value FROM meta", func(r *sql.Rows) error {
+		var name string
+		var value int64
+		err := r.Scan(&name, &value)
+		if to := marks[name]; to != nil {
+			*to = value
+			b.seq = max(b.seq, value) // no seq is used twice, even if the last calls were erased
+		}
+		return err
+	})
+	if err == nil {
+		err = b.readKeys(ctx, c)
+	}
+	if err == nil {
+		err = b.readFresh(ctx, c)
+	}
+	return err
 }
 
 // each calls f for every row.
@@ -163,141 +184,16 @@ func (b *book) move(g *gate, s queue.State, reason string, n int) {
 	b.undo = append(b.undo, func() { b.count(g, s, -n) })
 }
 
-// do hands a step to the writer and waits until it is on the disk. Once handed
-// over it is carried out, whatever becomes of ctx.
-func (s *Store) do(ctx context.Context, f func(*book) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	o := &op{do: f, done: make(chan struct{})}
-	select {
-	case s.ops <- o:
-		<-o.done
-		return o.err
-	case <-s.closed:
-		return fmt.Errorf("write %s: %w", s.path, queue.ErrClosed)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// run writes until closed. ops has no buffer: what is in it was not taken.
-func (b *book) run(ops <-chan *op, closed <-chan struct{}) {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		select {
-		case o := <-ops:
-			b.commit(b.gather(o, ops, timer))
-			b.order()
-		case <-b.m.done:
-			b.moved()
-		case <-closed:
-			if b.moving {
-				<-b.m.done
-			}
-			close(b.m.work)
-			return
-		}
-	}
-}
-
 // close empties the write-ahead log, so that the file is whole by itself.
 func (b *book) close() {
 	b.truncate()
 	b.q.close()
 }
 
-// gather takes what waits. When the last batch was larger it lingers, since
-// those who were answered are about to come back.
-func (b *book) gather(first *op, ops <-chan *op, timer *time.Timer) []*op {
-	batch := append(make([]*op, 0, max(b.last, 8)), first)
-	timer.Reset(linger)
-	for len(batch) < maxBatch {
-		select {
-		case o := <-ops:
-			batch = append(batch, o)
-			continue
-		default:
-		}
-		if len(batch) >= b.last {
-			break
-		}
-		select {
-		case o := <-ops:
-			batch = append(batch, o)
-			continue
-		case <-timer.C:
-		}
-		break
-	}
-	b.last = len(batch)
-	return batch
-}
-
-// commit carries the operations out in one transaction. If one of them breaks
-// it, each is tried alone, so that one cannot spoil the others.
-func (b *book) commit(batch []*op) {
-	err := b.transact(batch)
-	if err != nil && len(batch) > 1 && !storage(err) {
-		for _, o := range batch {
-			b.commit([]*op{o})
-		}
-		return
-	}
-	for _, o := range batch {
-		if err != nil {
-			o.err = err
-		}
-		close(o.done)
-	}
-}
-
-// storage tells that trying again at once will not help.
-func storage(err error) bool {
-	return errors.Is(err, queue.ErrFull) || errors.Is(err, queue.ErrStorage)
-}
-
-func (b *book) transact(batch []*op) error {
-	b.reset()
-	if _, err := b.c.ExecContext(context.Background(), "BEGIN IMMEDIATE"); err != nil {
-		return wrap("write "+b.s.path, err)
-	}
-	for _, o := range batch {
-		if o.err = o.do(b); b.broken != nil {
-			return b.rollback(b.broken)
-		}
-	}
-	if b.flush(); b.broken != nil {
-		return b.rollback(b.broken)
-	}
-	if _, err := b.c.ExecContext(context.Background(), "COMMIT"); err != nil {
-		return b.rollback(wrap("write "+b.s.path, err))
-	}
-	if b.erased {
-		b.truncate()
-	}
-	return nil
-}
-
-func (b *book) reset() {
-	b.broken, b.undo, b.erase, b.erased = nil, b.undo[:0], b.erase[:0], false
-	clear(b.delta)
-	clear(b.served)
-}
-
-// rollback takes everything back. It fails only where SQLite has done so by itself.
-func (b *book) rollback(err error) error {
-	b.c.ExecContext(context.Background(), "ROLLBACK")
-	for i := len(b.undo) - 1; i >= 0; i-- {
-		b.undo[i]()
-	}
-	b.reset()
-	return err
-}
-
 // flush writes what was put off to the end of the transaction.
 func (b *book) flush() {
+	b.file()
+	b.list()
 	for t, n := range b.delta {
 		if n != 0 {
 			b.exec(b.q.tally, t.gate, t.state, t.reason, n)

@@ -17,12 +17,14 @@ const maxRescue = 256
 // Claim implements queue.Feed.
 func (s *Store) Claim(ctx context.Context, now time.Time, ask queue.Ask) (queue.Batch, error) {
 	var h hand
-	err := s.do(ctx, func(b *book) error {
+	// A lease that a crash takes back was free anyway; but a call that counts
+	// as begun from now on must not be forgotten.
+	err := s.hand(ctx, &op{loose: func() bool { return !h.begun }, do: func(b *book) error {
 		b.clock(now)
 		b.rescue(now)
 		h = b.claim(now, ask)
 		return nil
-	})
+	}})
 	if err != nil {
 		return queue.Batch{}, err
 	}
@@ -33,6 +35,7 @@ func (s *Store) Claim(ctx context.Context, now time.Time, ask queue.Ask) (queue.
 type hand struct {
 	batch  queue.Batch
 	sealed [][]byte
+	begun  bool // a write among them counts as begun
 }
 
 // unseal opens the requests of claims, while the writer goes on. A call that
@@ -194,6 +197,11 @@ func (b *book) lines(at int64, ask queue.Ask, next *int64) []line {
 // rest finds when a gate of which nothing is due will have something.
 func (b *book) rest(g *gate, at int64) int64 {
 	g.idle = math.MaxInt64
+	for _, a := range g.fresh {
+		if a.at > at {
+			g.idle = min(g.idle, a.at)
+		}
+	}
 	for p := range priorities {
 		var soonest int64
 		if g.has(p) && b.row(b.q.upcoming, []any{&soonest}, g.id, p, at) {
@@ -248,7 +256,12 @@ func (b *book) due(g *gate, at int64, n int) []head {
 			b.undo = append(b.undo, func() { g.none &^= 1 << p })
 		}
 	}
-	slices.SortFunc(heads, func(a, b head) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq, b.seq)) })
+	for i, left := 0, n; i < len(g.fresh) && left > 0; i++ {
+		if a := &g.fresh[i]; a.at <= at {
+			heads, left = append(heads, a.head), left-1
+		}
+	}
+	slices.SortFunc(heads, head.order)
 	return heads[:min(n, len(heads))]
 }
 
@@ -270,6 +283,7 @@ func (b *book) lease(now time.Time, seqs []int64, ask queue.Ask, h *hand) {
 		h.sealed = append(h.sealed, r.sealed)
 		b.handOut(r, l)
 		leased = append(leased, r.seq)
+		h.begun = h.begun || !r.Repeatable && !ask.Begins
 		h.batch.Claims = append(h.batch.Claims, queue.Claim{Call: queue.Call{Facts: r.Facts}, Lease: l})
 	}
 	if len(leased) > 0 {
@@ -280,6 +294,7 @@ func (b *book) lease(now time.Time, seqs []int64, ask queue.Ask, h *hand) {
 // handOut keeps in mind that a call is out under a lease.
 func (b *book) handOut(r *row, l queue.Lease) {
 	g := b.byID[r.gate]
+	b.leave(g, r.seq)
 	b.move(g, queue.Queued, "", -1)
 	b.move(g, queue.Running, "", 1)
 	r.State, r.token, r.epoch, r.sealed = queue.Running, l.Token, l.Epoch, nil

@@ -1,6 +1,9 @@
 package sqlite
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // step is by how much an instant must lie before the latest one that was told
 // for the clock of the machine to have been set back: operations that are told
@@ -21,6 +24,8 @@ func (b *book) clock(now time.Time) {
 		return
 	}
 	b.exec(b.q.stillDue, at, was)
+	fresh, err := b.arrivals(context.Background(), b.c)
+	b.fail(err)
 	b.rows(b.q.stillOpen, func(scan func(...any) error) error {
 		var id int64
 		if err := scan(&id); err != nil || b.byID[id] == nil {
@@ -33,6 +38,7 @@ func (b *book) clock(now time.Time) {
 	}, at, was, byOperator)
 	for _, g := range b.gates {
 		g.idle = 0 // not known any more
+		b.refresh(g, fresh[g])
 	}
 	b.latest = at
 	b.undo = append(b.undo, func() { b.latest = was })

@@ -88,7 +88,7 @@ func reopen(dir string) (*sqlite.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sqlite.Open(context.Background(), sqlite.Unsynced(sqlite.Options{Path: filepath.Join(dir, "queue.db"), Keys: keys}))
+	return sqlite.Open(context.Background(), sqlite.Few(sqlite.Unsynced(sqlite.Options{Path: filepath.Join(dir, "queue.db"), Keys: keys})))
 }
 
 // kill runs the victim until it has acknowledged n calls, kills it, and

@@ -67,26 +67,42 @@ func (b *book) enqueue(now time.Time, p *parcel) queue.Receipt {
 			return r
 		}
 	}
-	if r, taken := b.take(now, p); taken {
+	full := b.s.most > 0 && b.live >= b.s.most
+	if r, taken := b.before(now, p.prints, full); taken {
 		return r
 	}
-	if b.s.most > 0 && b.live >= b.s.most {
-		if len(p.prints) > 0 {
-			b.exec(b.q.free, p.prints[0].key, p.id)
-		}
+	if full {
 		return queue.Receipt{Admission: queue.Full}
 	}
 	g := b.gate(p.Endpoint, p.Gate)
-	due := now
-	if p.NotBefore.After(now) {
-		due = p.NotBefore
+	due := max(nanos(now), nanos(p.NotBefore))
+	b.seq++
+	if !b.insert(now, due, g, p) {
+		r, _ := b.filed(now, &p.prints[0])
+		return r
 	}
-	seq := b.insert(b.q.insert, p.id, g.id, p.Method, p.Template, p.Tenant, p.Priority, p.CorrelationID, p.TraceParent,
-		p.Repeatable, nanos(p.NotBefore), nanos(p.Expires), nanos(now), len(p.Body), nanos(due))
-	b.exec(b.q.keep, seq, p.sealed)
+	b.exec(b.q.keep, b.seq, p.sealed)
 	b.move(g, queue.Queued, "", 1)
-	g.wait(p.Priority, nanos(due))
+	b.enter(g, newArrival(b.seq, due, p.Priority))
 	return queue.Receipt{Admission: queue.New, ID: p.id}
+}
+
+// insert writes the row of a call, unless its key is filed for another one.
+func (b *book) insert(now time.Time, due int64, g *gate, p *parcel) bool {
+	var key, body, by, until any // null: it has none
+	if len(p.prints) > 0 {
+		d := &p.prints[0]
+		key, body, by, until = d.key, d.body, d.by, p.until
+	}
+	n := b.exec(b.q.insert, b.seq, p.id, g.id, p.Method, p.Template, p.Tenant, p.Priority, p.CorrelationID, p.TraceParent,
+		p.Repeatable, nanos(p.NotBefore), nanos(p.Expires), nanos(now), len(p.Body), due, key, body, by, until, key, nanos(now))
+	if n == 0 && b.broken == nil {
+		return false
+	}
+	if len(p.prints) > 0 {
+		b.keep(p.prints[0].key, b.seq, p.until)
+	}
+	return true
 }
 
 // known tells whether a call of this id is here. If what the caller handed in

@@ -16,6 +16,12 @@ func Unsynced(o Options) Options {
 	return o
 }
 
+// Synced makes a store whose log is synced by sync.
+func Synced(o Options, sync func() error) Options {
+	o.sync = sync
+	return o
+}
+
 // LimitPages lets the file grow no further than n pages.
 func (s *Store) LimitPages(ctx context.Context, n int) error {
 	_, err := s.held[1].ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", n))
@@ -58,4 +64,11 @@ func (s *Store) Sealed(t *testing.T, id string) []byte {
 		t.Fatalf("sealed: got %v, %v", b, err)
 	}
 	return b
+}
+
+// Few makes a store that keeps next to nothing in memory, so that a few calls
+// go through all that many do.
+func Few(o Options) Options {
+	o.few = few{fresh: 2, step: 1, keys: 2, filed: 1}
+	return o
 }

@@ -1,6 +1,9 @@
 package sqlite
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // network are the magic numbers of file systems that are served by another
 // machine (statfs(2)). Their locks and their memory maps do not hold what WAL
@@ -26,4 +29,14 @@ func networkFS(dir string) string {
 		return ""
 	}
 	return network[int64(uint32(s.Type))]
+}
+
+// syncData brings what was written to f to the disk. It leaves out the time
+// stamps, which nothing needs.
+func syncData(f *os.File) error {
+	for {
+		if err := syscall.Fdatasync(int(f.Fd())); err != syscall.EINTR {
+			return err
+		}
+	}
 }

@@ -72,10 +72,13 @@ func (b *book) again(now time.Time, r *row) error {
 
 // hold makes sure that a call has its key.
 func (b *book) hold(word string, now time.Time, r *row, said queue.Request) error {
-	c := &queue.Call{Facts: r.Facts, Request: said}
-	p := &parcel{Call: c, id: r.ID, prints: prints(b.s.keys, c), until: nanos(now.Add(queue.DefaultKeyWindow))}
-	if held, taken := b.take(now, p); taken && held.ID != r.ID {
+	all := prints(b.s.keys, &queue.Call{Facts: r.Facts, Request: said})
+	held, taken := b.before(now, all, true)
+	if taken && held.ID != r.ID {
 		return fmt.Errorf("%s call %s: its idempotency key is that of call %s: give it another (heed calls edit): %w", word, r.ID, held.ID, queue.ErrState)
+	}
+	if !taken {
+		b.exec(b.q.take, all[0].key, all[0].body, all[0].by, r.ID, nanos(now.Add(queue.DefaultKeyWindow)))
 	}
 	return nil
 }
@@ -133,7 +136,7 @@ func (b *book) release(r *row) {
 			continue // its key stays taken for its window
 		}
 		for _, d := range prints(b.s.keys, &queue.Call{Facts: r.Facts, Request: said}) {
-			b.exec(b.q.free, d.key, r.ID)
+			b.free(d.key, r)
 		}
 	}
 }

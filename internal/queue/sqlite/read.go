@@ -178,12 +178,15 @@ func perPriority(format string) string {
 	return strings.Join(parts, " UNION ALL ")
 }
 
-// gatesQuery finds the longest due call of each gate by the head of each priority.
-var gatesQuery = `SELECT endpoint, key, closed, source, paused, most, served,
+// gatesQuery finds the longest due call of each gate by the head of each
+// priority, and among those that are not in the index.
+var gatesQuery = `WITH fresh AS MATERIALIZED (SELECT gate, min(next_at) AS t FROM calls
+		WHERE seq > (SELECT value FROM meta WHERE name = 'listed') AND state = 0 GROUP BY gate)
+	SELECT endpoint, key, closed, source, paused, most, served,
 	coalesce((SELECT n FROM tallies t WHERE t.gate = g.gate AND state = 0 AND reason = ''), 0),
 	coalesce((SELECT n FROM tallies t WHERE t.gate = g.gate AND state = 1 AND reason = ''), 0),
-	coalesce((SELECT min(t) FROM (` + perPriority(`SELECT min(next_at) AS t FROM calls INDEXED BY due
-		WHERE state = 0 AND gate = g.gate AND priority = %d`) + `)), 0)
+	coalesce((SELECT min(t) FROM (SELECT t FROM fresh WHERE gate = g.gate UNION ALL ` + perPriority(`SELECT min(next_at) AS t
+		FROM calls INDEXED BY due WHERE state = 0 AND listed = 1 AND gate = g.gate AND priority = %d`) + `)), 0)
 	FROM gates g ORDER BY endpoint, key`
 
 // Gates implements queue.Gates.

@@ -12,17 +12,25 @@ import (
 // database is not taken for a queue.
 const applicationID = 0x68656564
 
+// first is the version that the first migration makes. Files below it were made
+// by builds before the first release.
+const first = 2
+
 // migrations bring an older database up, each in a transaction of its own.
 // What has been released is never changed; a change is a new entry.
 //
 // Times are nanoseconds since 1970, 0 for none. Bodies lie apart from calls,
 // so that claiming and settling rewrites small rows only. What most of a
 // transaction costs is the pages that it changes: each is written to the log
-// and later to the file. Idempotency keys fall on any page of their table, so
-// that their digests are numbers, and their rows small.
+// and later to the file. So whatever falls on any page is put off: of late
+// calls, the index due has those only that are listed (see arrival), and the
+// table filed those keys only that the rows of calls no longer have to tell
+// (see ledger). Keys are digests that are numbers, so that their rows are
+// small; when they can be erased is rounded to minutes, so that those which
+// were filed together lie together in that index too.
 var migrations = []string{`
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO meta VALUES ('epoch', 0);
+INSERT INTO meta VALUES ('epoch', 0), ('filed', 0), ('listed', 0);
 
 CREATE TABLE sealers (key INTEGER PRIMARY KEY);
 
@@ -56,6 +64,7 @@ CREATE TABLE calls (
 	state INTEGER NOT NULL,
 	revision INTEGER NOT NULL,
 	next_at INTEGER NOT NULL,
+	listed INTEGER NOT NULL DEFAULT 0,
 	reason TEXT NOT NULL DEFAULT '',
 	class TEXT NOT NULL DEFAULT '',
 	status INTEGER NOT NULL DEFAULT 0,
@@ -73,9 +82,13 @@ CREATE TABLE calls (
 	token INTEGER NOT NULL DEFAULT 0,
 	epoch INTEGER NOT NULL DEFAULT 0,
 	lease_until INTEGER NOT NULL DEFAULT 0,
-	begun INTEGER NOT NULL DEFAULT 0
+	begun INTEGER NOT NULL DEFAULT 0,
+	print INTEGER,
+	print_body INTEGER,
+	print_key INTEGER,
+	print_until INTEGER
 );
-CREATE INDEX due ON calls (gate, priority, next_at) WHERE state = 0;
+CREATE INDEX due ON calls (gate, priority, next_at) WHERE state = 0 AND listed = 1;
 CREATE INDEX leases ON calls (lease_until) WHERE state = 1;
 CREATE INDEX expiring ON calls (expires) WHERE state = 0 AND expires > 0;
 CREATE INDEX broken ON calls (state, seq) WHERE state > 2;
@@ -92,14 +105,18 @@ CREATE TABLE revisions (
 	PRIMARY KEY (seq, revision)
 );
 
-CREATE TABLE taken (
+CREATE TABLE filed (
 	print INTEGER PRIMARY KEY,
 	body INTEGER NOT NULL,
 	key INTEGER NOT NULL,
 	id TEXT NOT NULL,
 	until INTEGER NOT NULL
 );
-CREATE INDEX taken_until ON taken (until);
+CREATE INDEX filed_until ON filed (until >> 36);
+CREATE VIEW fresh AS SELECT print, print_key AS key FROM calls
+	WHERE seq > (SELECT value FROM meta WHERE name = 'filed') AND print IS NOT NULL;
+CREATE VIEW taken AS SELECT print, key FROM fresh
+	UNION ALL SELECT print, key FROM filed WHERE print NOT IN (SELECT print FROM fresh);
 
 CREATE TABLE tallies (
 	gate INTEGER NOT NULL,
@@ -126,19 +143,24 @@ func migrate(ctx context.Context, c *sql.Conn, path string) error {
 			return wrap("read the schema of "+path, err)
 		}
 	}
-	if version > len(migrations) {
+	newest := first + len(migrations) - 1
+	if version > newest {
 		return fmt.Errorf("open %s: its schema has version %d, this heed knows %d: start the newer heed, "+
-			"or give another file: %w", path, version, len(migrations), queue.ErrSchema)
+			"or give another file: %w", path, version, newest, queue.ErrSchema)
 	}
 	if tables > 0 && app != applicationID {
 		return fmt.Errorf("open %s: it is a database of another program: give another file: %w", path, queue.ErrStorage)
 	}
-	for v := version; v < len(migrations); v++ {
+	if tables > 0 && version < first {
+		return fmt.Errorf("open %s: it was made by a heed before the first release (schema %d, the oldest known is %d): "+
+			"let that heed work it off or write it out (heed calls export), then give another file: %w", path, version, first, queue.ErrStorage)
+	}
+	for v := max(version+1, first); v <= newest; v++ {
 		text := fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
-			migrations[v], applicationID, v+1)
+			migrations[v-first], applicationID, v)
 		if _, err := c.ExecContext(ctx, text); err != nil {
 			c.ExecContext(ctx, "ROLLBACK")
-			return wrap(fmt.Sprintf("bring the schema of %s to version %d", path, v+1), err)
+			return wrap(fmt.Sprintf("bring the schema of %s to version %d", path, v), err)
 		}
 	}
 	return nil

@@ -112,15 +112,16 @@ func nanos(t time.Time) int64 { return queue.Nanos(t) }
 type statements struct {
 	all []*sql.Stmt
 
-	insert, keep, known, state, revision              *sql.Stmt
-	take, taken, retake                               *sql.Stmt
-	newGate, setGate, serve, closeGate, tally         *sql.Stmt
-	heads, upcoming, lost, bySeq, byID                *sql.Stmt
-	stillDue, stillOpen                               *sql.Stmt
-	lease, begin, renew, save                         *sql.Stmt
-	request, erase, replace, answer, free             *sql.Stmt
-	versions, revise, expired, ended, overdue, untake *sql.Stmt
-	dropCall, dropAnswer, dropRevisions               *sql.Stmt
+	insert, keep, known, state, revision      *sql.Stmt
+	fresh, filed, take, file, filedTo, forget *sql.Stmt
+	newGate, setGate, serve, closeGate, tally *sql.Stmt
+	heads, upcoming, lost, bySeq, byID        *sql.Stmt
+	list, listedTo, stillDue, stillOpen       *sql.Stmt
+	lease, begin, renew, save                 *sql.Stmt
+	request, erase, replace, answer, free     *sql.Stmt
+	versions, revise, expired, ended          *sql.Stmt
+	overdue, unfile, freshOverdue, freshUntil *sql.Stmt
+	dropCall, dropAnswer, dropRevisions       *sql.Stmt
 }
 
 // prepare is one table, and as long as there are statements.
@@ -129,26 +130,34 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		to   **sql.Stmt
 		text string
 	}{
-		{&q.insert, `INSERT INTO calls (id, gate, method, template, tenant, priority, correlation, traceparent, repeatable,
-			not_before, expires, created, size, state, revision, next_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,0,1,?)`},
+		{&q.insert, `INSERT INTO calls (seq, id, gate, method, template, tenant, priority, correlation, traceparent, repeatable,
+			not_before, expires, created, size, state, revision, next_at, print, print_body, print_key, print_until)
+			SELECT ?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,1,?,?,?,?,? WHERE NOT EXISTS (SELECT 1 FROM filed WHERE print = ? AND until > ?)`},
 		{&q.keep, `INSERT INTO requests (seq, sealed) VALUES (?, ?)`},
 		{&q.known, `SELECT state, seq, gate, method FROM calls WHERE id = ?`},
 		{&q.state, `SELECT state FROM calls WHERE id = ?`},
 		{&q.revision, `SELECT sealed FROM revisions WHERE seq = ? ORDER BY revision LIMIT 1`},
-		{&q.take, `INSERT OR IGNORE INTO taken (print, body, key, id, until) VALUES (?, ?, ?, ?, ?)`},
-		{&q.taken, `SELECT body, id FROM taken WHERE print = ? AND until > ?`},
-		{&q.retake, `UPDATE taken SET body = ?, key = ?, id = ?, until = ? WHERE print = ?`},
-		{&q.free, `DELETE FROM taken WHERE print = ? AND id = ?`},
+		{&q.fresh, `SELECT id, state, print_body, print_until FROM calls WHERE seq = ?`},
+		{&q.filed, `SELECT body, id FROM filed WHERE print = ? AND until > ?`},
+		{&q.take, `INSERT OR REPLACE INTO filed (print, body, key, id, until) VALUES (?, ?, ?, ?, ?)`},
+		{&q.file, `INSERT OR REPLACE INTO filed (print, body, key, id, until)
+			SELECT c.print, c.print_body, c.print_key, c.id, c.print_until FROM json_each(?) j CROSS JOIN calls c
+			WHERE c.seq = j.value AND c.print IS NOT NULL`},
+		{&q.filedTo, `UPDATE meta SET value = ? WHERE name = 'filed'`},
+		{&q.forget, `UPDATE calls SET print = NULL, print_until = NULL WHERE seq = ?`},
+		{&q.free, `DELETE FROM filed WHERE print = ? AND id = ?`},
 		{&q.newGate, `INSERT INTO gates (endpoint, key) VALUES (?, ?) RETURNING gate`},
 		{&q.setGate, `UPDATE gates SET closed = ?, source = coalesce(?, source), paused = ?, most = ? WHERE gate = ?`},
 		{&q.closeGate, `UPDATE gates SET closed = ?, source = ? WHERE gate = ?`},
 		{&q.serve, `UPDATE gates SET served = ? WHERE gate = ?`},
 		{&q.tally, `INSERT INTO tallies (gate, state, reason, n) VALUES (?, ?, ?, ?)
 			ON CONFLICT (gate, state, reason) DO UPDATE SET n = n + excluded.n`},
-		{&q.heads, `SELECT seq, next_at FROM calls INDEXED BY due WHERE state = 0 AND gate = ? AND priority = ?
+		{&q.heads, `SELECT seq, next_at FROM calls INDEXED BY due WHERE state = 0 AND listed = 1 AND gate = ? AND priority = ?
 			ORDER BY next_at, seq LIMIT ?`},
-		{&q.upcoming, `SELECT next_at FROM calls INDEXED BY due WHERE state = 0 AND gate = ? AND priority = ? AND next_at > ?
+		{&q.upcoming, `SELECT next_at FROM calls INDEXED BY due WHERE state = 0 AND listed = 1 AND gate = ? AND priority = ? AND next_at > ?
 			ORDER BY next_at LIMIT 1`},
+		{&q.list, `UPDATE calls SET listed = 1 WHERE seq > ? AND seq <= ? AND state = 0`},
+		{&q.listedTo, `UPDATE meta SET value = ? WHERE name = 'listed'`},
 		{&q.stillDue, `UPDATE calls SET next_at = ?1 WHERE state = 0 AND next_at > ?1 AND next_at <= ?2 AND not_before <= ?1`},
 		{&q.stillOpen, `UPDATE gates SET closed = ?1 WHERE closed > ?1 AND closed <= ?2 AND source <> ?3 RETURNING gate`},
 		{&q.lost, `SELECT seq FROM calls INDEXED BY leases WHERE state = 1 AND lease_until <= ? LIMIT ?`},
@@ -159,7 +168,7 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 			WHERE seq IN (SELECT value FROM json_each(?))`},
 		{&q.renew, `UPDATE calls SET lease_until = ? WHERE seq = ?`},
 		{&q.begin, `UPDATE calls SET begun = 1 WHERE seq = ?`},
-		{&q.save, `UPDATE calls SET state = ?, revision = ?, next_at = ?, expires = ?, reason = ?, class = ?, status = ?,
+		{&q.save, `UPDATE calls SET state = ?, revision = ?, next_at = ?, listed = ?, expires = ?, reason = ?, class = ?, status = ?,
 			attempts = ?, waits = ?, waited = ?, wait_source = ?, delay = ?, first_at = ?, last_at = ?, trail = ?, note = ?,
 			ended = ?, kept_until = ?, token = 0, lease_until = 0 WHERE seq = ?`},
 		{&q.request, `SELECT sealed FROM requests WHERE seq = ?`},
@@ -170,8 +179,10 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&q.revise, `INSERT INTO revisions (seq, revision, sealed) VALUES (?, ?, ?)`},
 		{&q.expired, `SELECT seq FROM calls INDEXED BY expiring WHERE state = 0 AND expires > 0 AND expires <= ? LIMIT ?`},
 		{&q.ended, `SELECT seq FROM calls INDEXED BY kept WHERE state > 1 AND kept_until <= ? LIMIT ?`},
-		{&q.overdue, `SELECT print FROM taken INDEXED BY taken_until WHERE until <= ? LIMIT ?`},
-		{&q.untake, `DELETE FROM taken WHERE print = ?`},
+		{&q.overdue, `SELECT print FROM filed INDEXED BY filed_until WHERE until >> 36 < ? >> 36 LIMIT ?`},
+		{&q.unfile, `DELETE FROM filed WHERE print = ?`},
+		{&q.freshOverdue, `SELECT print, seq FROM calls WHERE seq > ? AND print_until <= ? LIMIT ?`},
+		{&q.freshUntil, `SELECT min(print_until) FROM calls WHERE seq > ? AND print IS NOT NULL HAVING count(*) > 0`},
 		{&q.dropCall, `DELETE FROM calls WHERE seq = ?`},
 		{&q.dropAnswer, `DELETE FROM answers WHERE seq = ?`},
 		{&q.dropRevisions, `DELETE FROM revisions WHERE seq = ?`},
@@ -231,7 +242,7 @@ func (b *book) save(r *row, was queue.State, reason string) {
 		b.fail(err)
 	}
 	l := &f.Ladder
-	b.exec(b.q.save, f.State, f.Revision, nanos(f.NextAt), nanos(f.Expires), f.Reason, f.Class, f.Status,
+	b.exec(b.q.save, f.State, f.Revision, nanos(f.NextAt), r.seq <= b.listed, nanos(f.Expires), f.Reason, f.Class, f.Status,
 		l.Attempts, l.Waits, int64(l.Waited), l.WaitSource, int64(l.Delay), nanos(l.First), nanos(l.Last), trail, note,
 		nanos(f.Ended), nanos(f.KeptUntil), r.seq)
 	if held := b.out[r.ID]; held != nil {
@@ -241,24 +252,12 @@ func (b *book) save(r *row, was queue.State, reason string) {
 	g := b.byID[r.gate]
 	b.move(g, was, reason, -1)
 	b.move(g, f.State, f.Reason, 1)
+	if was == queue.Queued {
+		b.leave(g, r.seq)
+	}
 	if f.State == queue.Queued {
-		g.wait(f.Priority, nanos(f.NextAt))
+		b.enter(g, newArrival(r.seq, nanos(f.NextAt), f.Priority))
 	}
-}
-
-// insert runs an INSERT and returns the number of the new row.
-func (b *book) insert(q *sql.Stmt, args ...any) int64 {
-	if b.broken != nil {
-		return 0
-	}
-	b.written++
-	r, err := q.ExecContext(context.Background(), args...)
-	if err != nil {
-		b.fail(err)
-		return 0
-	}
-	seq, _ := r.LastInsertId()
-	return seq
 }
 
 // seqs runs a query for the numbers of rows.

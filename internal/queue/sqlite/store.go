@@ -17,6 +17,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -43,20 +44,34 @@ type Options struct {
 	// Most bounds the calls that are queued or running. 0: no bound but the disk.
 	Most int
 
-	unsynced bool // for tests that need no disk
+	unsynced bool         // for tests that need no disk
+	sync     func() error // for tests of a slow disk, and of one that fails
+	few      few          // for tests of few calls
+}
+
+// few is how much is kept in memory, to be written together later.
+type few struct {
+	fresh int64 // calls that are not in the index of due calls
+	step  int64 // are entered into it with one transaction
+	keys  int   // idempotency keys that are not filed
+	filed int   // are filed with one transaction, at least
 }
 
 // Store is a queue.Store.
 type Store struct {
-	path   string
-	keys   *queue.Keys
-	keep   queue.Keep
-	most   int
-	epoch  int64
+	path  string
+	keys  *queue.Keys
+	keep  queue.Keep
+	most  int
+	epoch int64
+
+	few    few
 	owner  *sql.DB // holds the lock on the -owner file
 	write  *sql.DB // one connection
 	read   *sql.DB
-	move   *sql.DB // one connection, see mover
+	move   *sql.DB      // one connection, see mover
+	wal    *os.File     // the write-ahead log, to sync it; nil: not opened
+	sync   func() error // does so
 	ops    chan *op
 	closed chan struct{}
 	close  sync.Once
@@ -77,8 +92,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := checkPlace(o.Path); err != nil {
 		return nil, err
 	}
-	s := &Store{path: o.Path, keys: o.Keys, keep: o.Keep, most: o.Most,
-		ops: make(chan *op), closed: make(chan struct{})}
+	s := &Store{path: o.Path, keys: o.Keys, keep: o.Keep, most: o.Most, few: cmp.Or(o.few, few{fresh: 8192, step: 1024, keys: 1 << 16, filed: 128}),
+		sync: o.sync, ops: make(chan *op), closed: make(chan struct{})}
 	b, err := s.start(ctx, o)
 	if err != nil {
 		s.closeFiles()
@@ -111,11 +126,13 @@ func (s *Store) start(ctx context.Context, o Options) (*book, error) {
 	if err := s.own(ctx); err != nil {
 		return nil, err
 	}
-	synced := "_pragma=synchronous(FULL)"
+	// A commit does not wait for the disk: what is committed is synced beside
+	// it (see disk), and SQLite syncs before it moves the log into the file.
+	synced := "_pragma=synchronous(NORMAL)"
 	if o.unsynced {
-		synced = "_pragma=synchronous(OFF)"
+		synced, s.sync = "_pragma=synchronous(OFF)", func() error { return nil }
 	}
-	s.write = open(s.path, "_txlock=immediate", "_pragma=busy_timeout(5000)", "_pragma=journal_mode(WAL)", synced,
+	s.write = open(s.path, "_txlock=immediate", "_pragma=busy_timeout(5000)", "_journal_mode=WAL", synced,
 		"_pragma=cache_size(-16384)", "_pragma=secure_delete(FAST)",
 		pages(lastResort), "_pragma=temp_store(MEMORY)", "_pragma=journal_size_limit(67108864)")
 	s.write.SetMaxOpenConns(1)
@@ -258,6 +275,9 @@ func (s *Store) Close() error {
 
 func (s *Store) closeFiles() error {
 	var errs []error
+	if s.wal != nil {
+		errs = append(errs, s.wal.Close())
+	}
 	// Readers first: the last connection to close empties the log, and a
 	// reader could not. The lock goes last.
 	if s.read != nil {

@@ -9,10 +9,16 @@ import (
 	"github.com/heedproject/heed/internal/queue/sqlite"
 )
 
-func TestStore(t *testing.T) {
+func TestStore(t *testing.T) { suite(t, sqlite.Unsynced) }
+
+func TestStoreWithLittleInMemory(t *testing.T) {
+	suite(t, func(o sqlite.Options) sqlite.Options { return sqlite.Few(sqlite.Unsynced(o)) })
+}
+
+func suite(t *testing.T, with func(sqlite.Options) sqlite.Options) {
 	queuetest.Run(t, func(t testing.TB, o queuetest.Options) (queue.Store, func(*queue.Keys) queue.Store) {
 		path := filepath.Join(t.TempDir(), "queue.db")
-		p := sqlite.Unsynced(sqlite.Options{Path: path, Keys: o.Keys, Keep: o.Keep, Most: o.Most})
+		p := with(sqlite.Options{Path: path, Keys: o.Keys, Keep: o.Keep, Most: o.Most})
 		s := open(t, p)
 		return s, func(k *queue.Keys) queue.Store {
 			if err := s.Close(); err != nil {

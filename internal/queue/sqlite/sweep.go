@@ -13,18 +13,15 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (queue.Swep
 	err := s.do(ctx, func(b *book) error {
 		at := nanos(now)
 		expired, ended := b.open(b.seqs(b.q.expired, at, limit)), b.open(b.seqs(b.q.ended, at, limit))
-		keys := b.seqs(b.q.overdue, at, limit)
 		for _, r := range expired {
 			b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonExpired})
 		}
 		for _, r := range ended {
 			b.drop(r)
 		}
-		for _, k := range keys {
-			b.exec(b.q.untake, k)
-		}
-		swept = queue.Swept{Expired: len(expired), Erased: len(ended), Keys: len(keys),
-			More: len(expired) == limit || len(ended) == limit || len(keys) == limit}
+		keys := b.overdue(at, limit)
+		swept = queue.Swept{Expired: len(expired), Erased: len(ended), Keys: keys,
+			More: len(expired) == limit || len(ended) == limit || keys == limit}
 		b.erased = b.erased || b.stale && !swept.More || len(ended) > 0 && !swept.More
 		return nil
 	})
@@ -36,6 +33,9 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (queue.Swep
 
 // drop erases a call and all that belongs to it but its idempotency key.
 func (b *book) drop(r *row) {
+	if r.seq > b.keys.filed {
+		b.exec(b.q.file, array([]int64{r.seq}))
+	}
 	b.exec(b.q.dropCall, r.seq)
 	b.erase = append(b.erase, r.seq)
 	b.exec(b.q.dropAnswer, r.seq)
