@@ -132,7 +132,7 @@ func (e *Evidence) timeline() []Event {
 		for _, one := range j.Entries {
 			id := plainly(hide(operationOf(one.Path), e.secrets), 80)
 			counts[id]++
-			ev := Event{At: one.Time.Sub(zero), Operation: id, Number: counts[id], Method: plainly(one.Method, 20),
+			ev := Event{At: one.Time.Sub(zero), Operation: id, Number: counts[id], Method: plainly(hide(one.Method, e.secrets), 20),
 				Status: one.Status, Took: one.Took, Step: one.Step, Elsewhere: elsewhere}
 			if end, ok := ends[id]; ok {
 				ev.Gap = one.Time.Sub(end)

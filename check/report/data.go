@@ -112,7 +112,7 @@ func Lines(one check.Result) string {
 	text := ""
 	for i, e := range one.Timeline {
 		if i == most {
-			return text + fmt.Sprintf("… %d more\n", len(one.Timeline)-most)
+			return text + fmt.Sprintf("… %d more\n", len(one.Timeline)-most+one.Omitted)
 		}
 		status := "no answer"
 		if e.Status != 0 {

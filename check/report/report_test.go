@@ -2,8 +2,11 @@ package report_test
 
 import (
 	"bytes"
+	"context"
+	"encoding/base64"
 	"encoding/xml"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +178,61 @@ func TestThePageShowsHowAFleetSpread(t *testing.T) {
 	r.Results = append(r.Results, fleet)
 	if got := written(t, report.HTML, r); !strings.Contains(got, "Dispersion") || !strings.Contains(got, "worker-l, request 1") {
 		t.Error("there is no picture of the fleet")
+	}
+}
+
+// telltale is a client that puts its credential wherever it can.
+func telltale() check.Program {
+	return check.Program{Says: check.Hello{Name: "telltale", Claims: []check.Claim{check.Retries, check.Writes, check.Headers}},
+		Begin: func(s check.Setting, log func(string)) func(context.Context, check.Task) check.Outcome {
+			return func(ctx context.Context, t check.Task) check.Outcome {
+				log(s.APIKey)
+				for _, path := range []string{"/v1/items/" + s.APIKey, "/" + base64.StdEncoding.EncodeToString([]byte(s.APIKey))} {
+					r, err := http.NewRequestWithContext(ctx, s.APIKey, s.BaseURL+path, nil)
+					if err != nil {
+						continue
+					}
+					if resp, err := http.DefaultTransport.RoundTrip(r); err == nil {
+						resp.Body.Close()
+					}
+				}
+				if t.Method == http.MethodPost {
+					panic(s.APIKey)
+				}
+				return check.Outcome{Error: s.APIKey}
+			}
+		}}
+}
+
+func TestNoFormOfAReportHasASecretOfTheRun(t *testing.T) {
+	r, err := check.Run(t.Context(), check.Options{Client: telltale(), Only: []string{"transient/*-408", "secrets/refused", "final/404"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(w io.Writer, r *check.Report) error { return report.Text(w, r, report.Terminal{All: true}) }
+	for name, write := range map[string]func(io.Writer, *check.Report) error{"JSON": report.JSON, "JUnit": report.JUnit, "HTML": report.HTML,
+		"badge": report.Badge, "text": text} {
+		got := written(t, write, r)
+		for _, secret := range []string{"hc-0-", base64.StdEncoding.EncodeToString([]byte("hc-0-f"))[:7]} {
+			if i := strings.Index(got, secret); i >= 0 {
+				t.Errorf("%s has %q", name, got[max(0, i-80):min(len(got), i+80)])
+			}
+		}
+	}
+	if r.Results[0].Mark != check.Fail || len(r.Results[0].Timeline) == 0 {
+		t.Errorf("nothing was told: %+v", r.Results[0])
+	}
+}
+
+func TestWhatATimelineLacksIsCounted(t *testing.T) {
+	r := found()
+	r.Results[1].Omitted = 7
+	if got := written(t, report.HTML, r); !strings.Contains(got, "7 more requests are not shown") {
+		t.Error("the page does not tell")
+	}
+	r.Results[1].Timeline = make([]check.Event, 45)
+	if got := report.Lines(r.Results[1]); !strings.HasSuffix(got, "… 12 more\n") {
+		t.Errorf("got %s", got[len(got)-40:])
 	}
 }
 
