@@ -82,9 +82,9 @@ type keysRotateCmd struct {
 func (keysRotateCmd) Help() string {
 	return `The file is replaced in one step: whoever reads it, or an interruption, meets the old keys or the new ones. A gateway that is started again seals with the new key from then on, and still opens with the old ones.
 
-With --reseal what was sealed before is sealed again, so that the old keys can go. A queue in SQLite belongs to one process: stop the gateway first. A queue in Postgres may be in use meanwhile, as long as every gateway has the new key: let each of them open with it first (heed keys new >>FILE puts one behind the others), then put it in front and start them again, then heed keys rotate --reseal without FILE. An interruption loses nothing; heed keys rotate --reseal goes on.
+With --reseal what was sealed before is sealed again, so that the old keys can go. A queue in SQLite belongs to one process: stop the gateway first. A queue in Postgres may be in use meanwhile, as long as every gateway has the new key: put one behind the others (heed keys new >>FILE) and start each of them again, move its line to the front and start them once more, then heed keys rotate --reseal without FILE. An interruption loses nothing; heed keys rotate --reseal goes on.
 
-heed keys check --store tells which old keys may be dropped. Idempotency keys of calls that have ended stay under the old key as long as they are remembered (queue.window, 24h): a call that is repeated is known by them. A key that is dropped too early takes the calls with it: SQLite does not open without it, and in Postgres they end as unreadable.
+heed keys check --store tells which old keys may be dropped. Idempotency keys stay under the old one for as long as they are remembered (queue.window, 24h): a call that is repeated is known by them. A key that is dropped too early takes the calls with it: SQLite does not open without it, and in Postgres they end as unreadable.
 
 Examples:
 

@@ -140,7 +140,7 @@ func (c *keysRotateCmd) reseal(sh *shell) (err error) {
 func (c *keysRotateCmd) fits(sh *shell, q *config.Queue) error {
 	if q.Store == config.QueuePostgres {
 		return errors.New("gateways may share a queue in Postgres, and each needs the new key before anything is sealed with it: " +
-			"heed keys rotate FILE, start every gateway again, then heed keys rotate --reseal without FILE")
+			"heed keys new >>FILE puts one behind the others; start every gateway again, move its line to the front, start them once more, then heed keys rotate --reseal without FILE")
 	}
 	first := app.OwnKeys(cmp.Or(q.Path, app.QueuePath(sh.value)))
 	if len(q.Keys) > 0 {

@@ -1,14 +1,20 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/heedproject/heed/internal/app"
+	"github.com/heedproject/heed/internal/queue"
 )
 
 // TestKeyScripts runs the command lines of testdata/keys/*.txtar. Each script
@@ -75,4 +81,28 @@ func scriptDown(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: down")
 	}
 	ts.Value(running{}).(*running).stop()
+}
+
+// shelf is a store that knows only what is under each key.
+type shelf map[string]int
+
+func (s shelf) KeyUse(context.Context) (map[string]int, error) { return maps.Clone(s), nil }
+
+func (shelf) Reseal(context.Context, func(int)) (int, error) { return 0, nil }
+
+func TestTheKeysOfAQueueAreToldWithWhatNeedsThem(t *testing.T) {
+	front, used, idle := queue.NewKey(), queue.NewKey(), queue.NewKey()
+	v := &app.Vault{Vault: shelf{used.ID(): 3, "0123456789abcdef": 2}, Keys: queue.NewKeys(front, used, idle)}
+	rows, err := keyUse(t.Context(), v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := func(n int) *int { return &n }
+	want := []keyRow{
+		{ID: front.ID(), Use: "seals", Records: n(0)}, {ID: used.ID(), Use: "still needed", Records: n(3)},
+		{ID: idle.ID(), Use: "may be dropped", Records: n(0)}, {ID: "0123456789abcdef", Use: "missing: add it", Records: n(2)},
+	}
+	if diff := cmp.Diff(rows, want); diff != "" {
+		t.Errorf("keys (-got +want):\n%s", diff)
+	}
 }
