@@ -88,13 +88,8 @@ func Read(name string, data []byte, packs Packs) (sim.World, error) {
 	return w, nil
 }
 
-// Schema returns the JSON Schema of scenario files.
-func Schema() map[string]any {
-	s := (&file{}).block().Schema()
-	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["title"] = "heed sim scenario"
-	return s
-}
+// Schema returns the JSON Schema (2020-12) of scenario files, for editors.
+func Schema() []byte { return sheet.JSONSchema((&file{}).block(), "heed sim scenario") }
 
 // file is a scenario while it is read.
 type file struct {

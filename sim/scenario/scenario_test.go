@@ -129,9 +129,9 @@ func TestALimitThatCannotBeReadIsOneProblem(t *testing.T) {
 }
 
 func TestTheSchemaIsJSONAndNamesEveryKey(t *testing.T) {
-	text, err := json.Marshal(scenario.Schema())
-	if err != nil {
-		t.Fatal(err)
+	text := scenario.Schema()
+	if !json.Valid(text) {
+		t.Errorf("got %.200s, want JSON", text)
 	}
 	for key := range strings.FieldsSeq("packs seed clock steps limits cases webhooks begin fixed_window ban_after") {
 		if !strings.Contains(string(text), key) {
