@@ -27,12 +27,12 @@ type Adapter struct {
 func (a Adapter) Hello(ctx context.Context) (h Hello, err error) {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
-	return h, a.ask(ctx, http.MethodGet, "/health", nil, &h)
+	return h, a.ask(ctx, "GET /health", nil, &h)
 }
 
 // Open sends /reset.
 func (a Adapter) Open(ctx context.Context, s Setting) (Session, error) {
-	if err := a.ask(ctx, http.MethodPost, "/reset", s, nil); err != nil {
+	if err := a.ask(ctx, "POST /reset", s, nil); err != nil {
 		return nil, err
 	}
 	return adapted{a, s.Case, s.APIKey}, nil
@@ -44,7 +44,9 @@ var plain = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-func (a Adapter) ask(ctx context.Context, method, path string, send, into any) error {
+// ask sends a request such as POST /run, and reads the answer into into.
+func (a Adapter) ask(ctx context.Context, what string, send, into any) error {
+	method, path := cut(what, " ")
 	var body io.Reader
 	if send != nil {
 		text, err := json.Marshal(send)
@@ -60,7 +62,7 @@ func (a Adapter) ask(ctx context.Context, method, path string, send, into any) e
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := plain.Do(r)
 	if err != nil {
-		return fmt.Errorf("the adapter does not answer %s %s: %w", method, path, err)
+		return fmt.Errorf("the adapter does not answer %s: %w", what, err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxLine))
@@ -68,12 +70,12 @@ func (a Adapter) ask(ctx context.Context, method, path string, send, into any) e
 	case err != nil:
 		return err
 	case resp.StatusCode/100 != 2:
-		return fmt.Errorf("the adapter answers %s %s with %d", method, path, resp.StatusCode)
+		return fmt.Errorf("the adapter answers %s with %d", what, resp.StatusCode)
 	case into == nil:
 		return nil
 	}
 	if json.Unmarshal(text, into) != nil {
-		return fmt.Errorf("the adapter answers %s %s with what is no JSON object of the protocol", method, path)
+		return fmt.Errorf("the adapter answers %s with what is no JSON object of the protocol", what)
 	}
 	return nil
 }
@@ -87,7 +89,7 @@ type adapted struct {
 
 // Do sends /run.
 func (a adapted) Do(ctx context.Context, t Task) (o Outcome) {
-	err := a.to.ask(ctx, http.MethodPost, "/run", struct {
+	err := a.to.ask(ctx, "POST /run", struct {
 		Task
 		Case   string `json:"case"`
 		APIKey string `json:"api_key"`

@@ -20,6 +20,24 @@
 // Adapter talks HTTP to one that runs already, Program is a Go function in this
 // process. Options.Via puts a gateway between the client and the world.
 //
+// # Gateways
+//
+// With Options.Via and Bare the gateway is the client under test. Its claims
+// are told by Options.Claims. Cases of polling and of webhooks are n/a then: it is
+// the program before a gateway that looks again, and that is called. A gateway
+// that holds a bearer token gets it by POST from /oauth/token of the address where
+// the worlds are served, for all cases; those that make it renew its token go one
+// by one. It has one credential then, and with it one breaker and one budget, so
+// check its tokens with an endpoint of its own and Only: tokens. What it answers
+// with a failure counts as its output. A gateway before a client of another kind,
+// such as Command, leaves all cases as they are.
+//
+// # Providers
+//
+// Some cases play one provider, which Case.Provider names and the client is told
+// (Setting.Provider, HEED_CHECK_PROVIDER), so that it may use what it has for
+// this one. They need a claim such as dialect=github.
+//
 // # Writing a case
 //
 //  1. Find the file of its group: transient.go, final.go, retryafter.go … A new
@@ -47,16 +65,30 @@
 // wrong client is these with one field replaced. graded(t, habits, Options) lets
 // it loose in a synctest bubble over a network in memory, so that the whole
 // matrix takes a second and the same seed gives the same report. Where a habit
-// that should be broken has no field yet, add one to habits.
+// that should be broken has no field yet, add one to habits. The table in
+// wrong_test.go names the cases that each must fail; a case that no wrong client
+// fails is an error. Where one fails a case of another rule, the case is mended,
+// not the table: what its rule needs was not seen, so the verdict is unclear.
+//
+// # Busy machines
+//
+// The time that a client has for a case does not run while one of its programs
+// starts, up to its first request, and only a few start at a time. Once a few
+// programs sent nothing, those after them are waited for less. Whether a pause is
+// too short is judged from the arrival of the request before, with 50 ms of slack.
+//
+// # Secrets
+//
+// The credentials of a run are looked for in all that a client writes, as they
+// are and in base64, and are taken out of every sentence and timeline of a Report.
+// In an outcome that a client writes as a JSON line only the error is searched.
 //
 // # Limits
 //
 // Requests of an operation are known by the last part of their path, so a
 // client that changes paths is not understood. Pauses are told from the end of
-// an answer to the arrival of the next request, as the simulator has noted them;
-// whether one is too short is judged from the arrival of the request before,
-// with 50 ms of slack, so that a busy machine fails nobody. What a client does
-// between requests is not seen. Processes are found and ended by group and by a
+// an answer to the arrival of the next request, as the simulator has noted them.
+// What a client does between requests is not seen. Processes are found and ended by group and by a
 // mark in their environment on Linux; elsewhere only the program itself is ended.
 //
 // The package shares no code with the calling side of heed: what is expected of

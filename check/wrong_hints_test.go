@@ -83,6 +83,33 @@ func wrongHints() []wrong {
 				return d, ok
 			}
 		}, []string{"retry-after/hour", "retry-after/overflow-*", "retry-after/huge", "retry-after/year-9999"}},
+		{"knows no Retry-After that comes twice", func(h *habits) {
+			h.Hint = func(resp *http.Response) (time.Duration, bool) {
+				if len(resp.Header.Values("Retry-After")) > 1 {
+					return 0, false
+				}
+				return readHint(resp)
+			}
+		}, []string{"retry-after/two-lines"}},
+		{"knows Retry-After with 429 only", func(h *habits) {
+			h.Hint = func(resp *http.Response) (time.Duration, bool) {
+				if resp.StatusCode != 429 {
+					return 0, false
+				}
+				return readHint(resp)
+			}
+		}, []string{"retry-after/503"}},
+		{"is patient twice", heedsTwice, []string{"retry-after/escalating"}},
+		{"keeps to itself what it was told", func(h *habits) { h.Shares = false }, append([]string{"retry-after/shared", "limits/penalty"}, ofGood...)},
+		{"comes before the time that it was told", func(h *habits) {
+			h.Extra = func(hint time.Duration, _ *rand.Rand) time.Duration { return -min(hint, 10*time.Second) / 2 }
+		}, append([]string{"quota/429-*", "quota/403-*", "quota/200-*", "limits/penalty"}, soon...)},
+	}
+}
+
+// wrongNumbers read a date or a number otherwise than it is meant.
+func wrongNumbers() []wrong {
+	return []wrong{
 		{"takes dates for zero", misread(func(v string) (time.Duration, bool) {
 			return 0, isDate(v, http.TimeFormat, rfc850, asctime)
 		}), dates},
@@ -97,14 +124,6 @@ func wrongHints() []wrong {
 				return readHint(resp)
 			}
 		}, []string{"retry-after/skew-*"}},
-		{"knows no Retry-After that comes twice", func(h *habits) {
-			h.Hint = func(resp *http.Response) (time.Duration, bool) {
-				if len(resp.Header.Values("Retry-After")) > 1 {
-					return 0, false
-				}
-				return readHint(resp)
-			}
-		}, []string{"retry-after/two-lines"}},
 		{"has timers of 32 bits", misread(func(v string) (time.Duration, bool) {
 			return time.Millisecond, seconds(v)*1000 > 1<<31
 		}), []string{"retry-after/overflow-*", "retry-after/huge", "retry-after/epoch"}},
@@ -125,19 +144,6 @@ func wrongHints() []wrong {
 			_, err := strconv.ParseUint(v, 10, 64)
 			return time.Minute, err != nil && len(v) < 10
 		}), []string{"retry-after/garbage", "retry-after/negative", "retry-after/empty", "retry-after/float", "retry-after/unit", "quota/429-shopify-float"}},
-		{"knows Retry-After with 429 only", func(h *habits) {
-			h.Hint = func(resp *http.Response) (time.Duration, bool) {
-				if resp.StatusCode != 429 {
-					return 0, false
-				}
-				return readHint(resp)
-			}
-		}, []string{"retry-after/503"}},
-		{"is patient twice", heedsTwice, []string{"retry-after/escalating"}},
-		{"keeps to itself what it was told", func(h *habits) { h.Shares = false }, append([]string{"retry-after/shared", "limits/penalty"}, ofGood...)},
-		{"comes before the time that it was told", func(h *habits) {
-			h.Extra = func(hint time.Duration, _ *rand.Rand) time.Duration { return -min(hint, 10*time.Second) / 2 }
-		}, append([]string{"quota/429-*", "quota/403-*", "quota/200-*", "limits/penalty"}, soon...)},
 	}
 }
 

@@ -28,7 +28,7 @@ var everything = check.All()
 
 // wrongs are all of them.
 func wrongs() []wrong {
-	return slices.Concat(wrongHints(), wrongQuotas(), wrongRetries(), wrongPauses(), wrongBeliefs(),
+	return slices.Concat(wrongHints(), wrongNumbers(), wrongQuotas(), wrongRetries(), wrongPauses(), wrongBeliefs(),
 		wrongWrites(), wrongTimes(), wrongShares(), wrongJobs(), wrongTongues())
 }
 
