@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -31,19 +32,7 @@ func check(ctx context.Context, p place, s start, seed uint64, only []string) (*
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "report.json")
-	args := []string{"check", "--seed", strconv.FormatUint(seed, 10), "--json", file, "--color", "never"}
-	for _, id := range only {
-		args = append(args, "--only", id)
-	}
-	for _, c := range s.Claim {
-		args = append(args, "--claim", c)
-	}
-	for _, c := range s.Without {
-		args = append(args, "--without", c)
-	}
-	if s.Lines {
-		args = append(args, "--lines")
-	}
+	args := append([]string{"check", "--seed", strconv.FormatUint(seed, 10), "--json", file, "--color", "never"}, s.flags(only)...)
 	if s.Gateway != "" {
 		stop, where, err := open(ctx, p, s.Gateway, dir)
 		if err != nil {
@@ -67,8 +56,40 @@ func check(ctx context.Context, p place, s start, seed uint64, only []string) (*
 	if err != nil {
 		return nil, "", err
 	}
+	if err := p.keep(s, only, text); err != nil {
+		return nil, "", err
+	}
 	version, err := s.version()
 	return r, version, err
+}
+
+// flags are those of heed check for the client, and for these cases alone.
+func (s start) flags(only []string) []string {
+	var all []string
+	for _, id := range only {
+		all = append(all, "--only", id)
+	}
+	for _, c := range s.Claim {
+		all = append(all, "--claim", c)
+	}
+	for _, c := range s.Without {
+		all = append(all, "--without", c)
+	}
+	if s.Lines {
+		all = append(all, "--lines")
+	}
+	return all
+}
+
+// keep leaves the report, with the timeline of every case, beside the programs:
+// who doubts a verdict looks there.
+func (p place) keep(s start, only []string, text []byte) error {
+	name := s.Name + ".json"
+	if only != nil {
+		name = fmt.Sprintf("%s.again-%d.json", s.Name, len(only))
+	}
+	dir := filepath.Join(filepath.Dir(p.bin), "reports")
+	return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), text, 0o644))
 }
 
 var number = regexp.MustCompile(`\d+(\.\d+)+`)

@@ -27,6 +27,7 @@ type client struct {
 
 // start is what heed check is told of a client.
 type start struct {
+	Name    string   // of its reports
 	Args    []string // after --
 	Lines   bool
 	Claim   []string

@@ -49,20 +49,29 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b, err := load(p)
-	if err != nil {
-		return err
-	}
-	if !*render {
-		for _, c := range picked {
-			for _, setting := range settings {
-				if err := b.grade(ctx, p, c, setting, *seed); err != nil {
-					return err
-				}
-			}
+	b := &board{} // all clients: the rows of earlier runs have had their time
+	if *render || flag.NArg() > 0 {
+		if b, err = load(p); err != nil {
+			return err
 		}
 	}
-	return b.save(p)
+	if *render {
+		return b.save(p)
+	}
+	var failed []error
+	for _, c := range picked {
+		for _, setting := range settings {
+			err := b.grade(ctx, p, c, setting, *seed)
+			if err == nil {
+				err = b.save(p)
+			}
+			if ctx.Err() != nil {
+				return err
+			}
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // pick returns the clients that are named; without a name all.
@@ -85,7 +94,9 @@ func pick(names []string) ([]client, error) {
 // grade runs one client with one setting and puts its row on the board.
 func (b *board) grade(ctx context.Context, p place, c client, setting string, seed uint64) error {
 	began := time.Now()
-	r, version, err := checked(ctx, p, c.Run(p, setting), seed)
+	s := c.Run(p, setting)
+	s.Name = c.Key + "-" + setting
+	r, version, err := checked(ctx, p, s, seed)
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s with its %s settings was not graded", c.Name, setting), err)
 	}

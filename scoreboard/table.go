@@ -23,9 +23,9 @@ var clients = []client{
 		untuned: "no retries, no timeout"},
 		Note: "The versions of Debian 12. Newer ones of urllib3 can add jitter, and newer ones of requests notice a body that is cut short."}, "python3"),
 	adapted(client{Key: "tenacity", Name: "tenacity around requests", Adapter: "examples/check/python/tenacity_requests.py", Set: map[string]string{
-		best:    "`wait_random_exponential(0.3, max=2)`, but at least Retry-After in seconds; 8 attempts or until the deadline; `timeout=3`",
+		best:    "`wait_random_exponential(0.3, max=2)`, but at least Retry-After; 8 attempts or until the deadline; `timeout=3`",
 		untuned: "`Retrying()`: for ever, without a pause, whatever the error"},
-		Note: "tenacity repeats a function and knows nothing of HTTP. What is repeated, and the line that reads Retry-After, are the adapter's: a date in Retry-After is not the library's fault."}, "python3"),
+		Note: "tenacity repeats a function and knows nothing of HTTP. What is repeated, and how Retry-After is read, is the adapter's, as the library leaves it to its users."}, "python3"),
 	adapted(client{Key: "httpx", Name: "httpx", Adapter: "examples/check/python/httpx_client.py", Set: map[string]string{
 		best:    "`HTTPTransport(retries=5)`, `Timeout(3)`, `Limits(max_connections=8)`",
 		untuned: "no retries, `Timeout(5)`"},
@@ -35,7 +35,7 @@ var clients = []client{
 		untuned: "2 retries, Retry-After honoured, no timeout"},
 		Note: "Without `maxRetryAfter` the timeout of a request bounds Retry-After as well, and anything longer ends the call."}, "node"),
 	adapted(client{Key: "axios-retry", Name: "axios + axios-retry", Adapter: "examples/check/node/axios_retry.mjs", Set: map[string]string{
-		best:    "`retries: 5, retryDelay: exponentialDelay, retryCondition: isIdempotentRequestError, shouldResetTimeout: true`, `timeout: 3000`",
+		best:    "`retries: 5, retryDelay: exponentialDelay, shouldResetTimeout: true`, `isIdempotentRequestError` and 408 and 425, `timeout: 3000`",
 		untuned: "3 retries without a pause, Retry-After honoured, lost connections repeated for every method"}}, "node"),
 	adapted(client{Key: "undici", Name: "undici RetryAgent", Adapter: "examples/check/node/undici_retry.mjs", Set: map[string]string{
 		best:    "`maxRetries: 5, minTimeout: 300, maxTimeout: 60000`, 408 and 425 and both timeouts repeated; `headersTimeout` and `bodyTimeout` 3 s, `connections: 8`",
@@ -46,21 +46,22 @@ var clients = []client{
 		untuned: "`http.DefaultClient`"},
 		Note: "It has no retries but for a reused connection that turns out to be closed, and claims none."}),
 	built(client{Key: "retryablehttp", Name: "go-retryablehttp", Adapter: "examples/check/go/retryablehttp/main.go", Set: map[string]string{
-		best:    "5 retries, `RateLimitLinearJitterBackoff` of 100 ms to 1 s, timeout 3 s, no logger; " + once,
+		best:    "5 retries, `RateLimitLinearJitterBackoff` of 100 ms to 1 s, 408 and 425 by `CheckRetry`, timeout 3 s, no logger; " + once,
 		untuned: "`NewClient()`: 4 retries, 1 s doubling to 30 s, Retry-After honoured, a log on stderr"}}),
 	built(client{Key: "failsafe", Name: "failsafe-go", Adapter: "examples/check/go/failsafe/main.go", Set: map[string]string{
-		best:    "retry policy (5 retries, backoff 300 ms to 2 s, jitter) with a budget, circuit breaker, bulkhead of 8, timeout 3 s; " + once,
-		untuned: "`failsafehttp.NewRetryPolicyBuilder()`: 2 retries without a pause, Retry-After in seconds honoured"}}),
+		best:    "retry policy (5 retries, a random delay of 100 ms to 2 s, 408 and 425 added) with a budget, circuit breaker, bulkhead of 8, timeout 3 s; " + once,
+		untuned: "`failsafehttp.NewRetryPolicyBuilder()`: 2 retries without a pause, Retry-After in seconds honoured"},
+		Note: "`WithJitter` is taken off Retry-After as well, so that the client comes back early; the pauses are spread by `WithRandomDelay` instead. The timeout ends with the header of the answer."}),
 	built(client{Key: "resty", Name: "go-resty", Adapter: "examples/check/go/resty/main.go", Set: map[string]string{
-		best:    "5 retries, 300 ms to 30 s, condition and `SetRetryAfter` as in its README, timeout 3 s",
+		best:    "5 retries, 300 ms to 30 s, `AddRetryCondition` and `SetRetryAfter` as its README shows them, timeout 3 s",
 		untuned: "no retries"},
-		Note: "Retry-After is read by a callback of the adapter, in seconds only; `SetRetryMaxWaitTime` cuts it down, so it cannot be a cap for the backoff alone."}),
+		Note: "Retry-After is read by a callback of the adapter, as the library leaves it to its users; `SetRetryMaxWaitTime` cuts it down, so it cannot be a cap for the backoff alone."}),
 	built(client{Key: "cenkalti", Name: "cenkalti/backoff", Adapter: "examples/check/go/cenkalti/main.go", Set: map[string]string{
-		best:    "300 ms doubling to 2 s ±50 %, a minute, `RetryAfter` in seconds as in its example, timeout 3 s, only what may be repeated",
+		best:    "300 ms doubling to 2 s ±50 %, a minute, `RetryAfterError`, timeout 3 s, only what may be repeated",
 		untuned: "the example of its documentation: 500 ms × 1.5 to a minute ±50 %, 15 minutes, every method"},
-		Note: "It repeats a function. What is repeated, and the lines that read Retry-After, are the adapter's, after the example of the package: a date in Retry-After is not the library's fault."}),
+		Note: "It repeats a function. What is repeated, and how Retry-After is read, is the adapter's, as the library leaves it to its users; with the default settings that is the example of the package, which reads seconds."}),
 	built(client{Key: "aws", Name: "AWS SDK for Go v2, standard retryer", Adapter: "examples/check/go/aws/main.go", Set: map[string]string{
-		best:    "`MaxAttempts: 6`, `MaxBackoff: 2s`, timeout 3 s; a POST or PATCH without a key has `NopRetryer`",
+		best:    "`MaxAttempts: 6`, `MaxBackoff: 2s`, 408 and 425 among `Retryables`, timeout 3 s; a POST or PATCH without a key has `NopRetryer`",
 		untuned: "`retry.NewStandard()`: 3 attempts, full jitter to 20 s, a bucket of 500 tokens"},
 		Note: "The retry middleware of the SDK in an operation that the adapter builds. It is made for the services of AWS, whose header is X-Amz-Retry-After; it does not promise to read Retry-After."}),
 	built(client{Key: "heed", Name: "heed, library", Adapter: "examples/check/heed/main.go", Set: map[string]string{

@@ -9,10 +9,12 @@ const client = axios.create(best ? {
   timeout: 3000,
   transitional: { clarifyTimeoutError: true }, // a timeout is then an error of the network
 } : {});
+const again = error => axiosRetry.isIdempotentRequestError(error) ||
+  [408, 425].includes(error.response?.status) && !['post', 'patch'].includes(error.config.method);
 axiosRetry(client, best ? {
   retries: 5,
   retryDelay: axiosRetry.exponentialDelay, // honours Retry-After
-  retryCondition: axiosRetry.isIdempotentRequestError,
+  retryCondition: again,
   shouldResetTimeout: true,
 } : {});
 

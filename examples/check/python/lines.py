@@ -7,6 +7,8 @@ those that it has when nothing is set (default): the first argument says which.
 import json
 import sys
 import threading
+from datetime import timezone
+from email.utils import parsedate_to_datetime
 
 BEST = sys.argv[1:2] == ["best"]
 
@@ -14,6 +16,18 @@ BEST = sys.argv[1:2] == ["best"]
 def repeatable(method, header):
     """Tell whether a request may be sent twice (RFC 9110, section 9.2.2)."""
     return method not in ("POST", "PATCH") or "Idempotency-Key" in header
+
+
+def retry_after(header):
+    """Return what a response asks its client to wait, in seconds (RFC 9110, section 10.2.3); 0 where it says nothing of use."""
+    value = header.get("Retry-After", "")
+    if value.isdigit():
+        return min(int(value), 365 * 86400)
+    try:
+        at, now = (parsedate_to_datetime(v).replace(tzinfo=timezone.utc) for v in (value, header.get("Date", "")))
+    except ValueError:
+        return 0
+    return max(0, (at - now).total_seconds())
 
 
 def serve(name, version, claims, do):

@@ -7,7 +7,7 @@ from importlib.metadata import version
 import requests
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, stop_any, wait_random_exponential
 
-from lines import BEST, repeatable, serve
+from lines import BEST, repeatable, retry_after, serve
 
 session = requests.Session()
 backoff = wait_random_exponential(multiplier=0.3, max=2)
@@ -16,8 +16,7 @@ backoff = wait_random_exponential(multiplier=0.3, max=2)
 def wait(state):
     """The wait of tenacity, or what Retry-After says if that is longer."""
     response = getattr(state.outcome.exception(), "response", None)
-    hint = response.headers.get("Retry-After", "") if response is not None else ""
-    return max(backoff(state), float(hint) if hint.isdigit() else 0)
+    return max(backoff(state), retry_after(response.headers) if response is not None else 0)
 
 
 def passing(error):

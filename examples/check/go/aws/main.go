@@ -22,6 +22,7 @@ func main() {
 		client = client.WithTimeout(3 * time.Second)
 		again, once = retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts, o.MaxBackoff = 6, 2*time.Second
+			o.Retryables = append(o.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{408: {}, 425: {}}})
 		}), aws.NopRetryer{}
 		c.Claims = append(c.Claims, "timeout=3s", "cap=2s")
 	}

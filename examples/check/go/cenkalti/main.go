@@ -29,12 +29,17 @@ func main() {
 			if err == nil || lines.Best() && !lines.Repeatable(r) {
 				return resp, backoff.Permanent(err)
 			}
-			if no, ok := errors.AsType[*lines.StatusError](err); ok && !no.Passing() {
+			no, answered := errors.AsType[*lines.StatusError](err)
+			switch {
+			case !answered:
+				return nil, err
+			case !lines.Passing(no.Code):
 				return nil, backoff.Permanent(err)
-			} else if ok { // as the example of the package does it
-				if seconds, e := strconv.ParseInt(no.Header.Get("Retry-After"), 10, 64); e == nil {
-					return nil, backoff.RetryAfter(int(seconds))
-				}
+			case lines.Best() && lines.RetryAfter(no.Header) > 0:
+				return nil, &backoff.RetryAfterError{Duration: lines.RetryAfter(no.Header)}
+			}
+			if seconds, e := strconv.Atoi(no.Header.Get("Retry-After")); e == nil && !lines.Best() {
+				return nil, backoff.RetryAfter(seconds) // as the example of the package has it
 			}
 			return nil, err
 		}, options...)

@@ -20,7 +20,9 @@ func main() {
 	c := lines.Client{Name: "failsafe-go", Version: lines.Version("github.com/failsafe-go/failsafe-go"), Claims: []string{"retry", "keyed"}}
 	once, again := http.DefaultTransport, failsafehttp.NewRoundTripper(nil, failsafehttp.NewRetryPolicyBuilder().Build())
 	if lines.Best() {
-		retry := failsafehttp.NewRetryPolicyBuilder().WithBackoff(300*time.Millisecond, 2*time.Second).WithJitterFactor(0.5).
+		retry := failsafehttp.NewRetryPolicyBuilder().HandleIf(func(r *http.Response, err error) bool {
+			return err == nil && lines.Passing(r.StatusCode)
+		}).WithRandomDelay(100*time.Millisecond, 2*time.Second).
 			WithMaxRetries(5).WithBudget(budget.NewBuilder().WithMaxRate(0.2).Build()).Build()
 		breaker := circuitbreaker.NewBuilder[*http.Response]().HandleIf(func(r *http.Response, err error) bool {
 			return err != nil || r.StatusCode >= 500

@@ -4,8 +4,8 @@
 package main
 
 import (
+	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/go-resty/resty/v2"
@@ -19,20 +19,18 @@ func main() {
 	if lines.Best() {
 		client.SetRetryCount(5).SetRetryWaitTime(300 * time.Millisecond).SetRetryMaxWaitTime(30 * time.Second).SetTimeout(3 * time.Second)
 		client.AddRetryCondition(func(r *resty.Response, err error) bool {
-			again := err != nil || r.StatusCode() == 408 || r.StatusCode() == 429 || r.StatusCode() >= 500
-			return again && lines.Repeatable(r.Request.RawRequest)
+			return (err != nil || lines.Passing(r.StatusCode())) && lines.Repeatable(r.Request.RawRequest)
 		})
 		client.SetRetryAfter(func(_ *resty.Client, r *resty.Response) (time.Duration, error) {
-			seconds, _ := strconv.Atoi(r.Header().Get("Retry-After")) // 0 is resty's own backoff
-			return time.Duration(seconds) * time.Second, nil
+			return lines.RetryAfter(r.Header()), nil // 0 is resty's own backoff
 		})
 		c.Claims = []string{"retry", "keyed", "timeout=3s"}
 	}
 	c.Do = func(r *http.Request) (*http.Response, error) {
 		q := client.R().SetContext(r.Context())
 		q.Header = r.Header
-		if r.ContentLength > 0 {
-			q.SetBody(r.Body)
+		if body, err := io.ReadAll(r.Body); err == nil && len(body) > 0 {
+			q.SetBody(body)
 		}
 		resp, err := q.Execute(r.Method, r.URL.String())
 		return &http.Response{StatusCode: resp.StatusCode(), Body: http.NoBody}, err // resty has read it

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -24,6 +25,12 @@ func main() {
 		client.RetryWaitMin, client.RetryWaitMax = 100*time.Millisecond, time.Second
 		client.Backoff = retryablehttp.RateLimitLinearJitterBackoff
 		client.HTTPClient.Timeout = 3 * time.Second
+		client.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
+			if err == nil && lines.Passing(resp.StatusCode) {
+				return true, nil
+			}
+			return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
+		}
 		c.Claims = append(c.Claims, "timeout=3s")
 		c.Do = func(r *http.Request) (*http.Response, error) {
 			if !lines.Repeatable(r) {
