@@ -19,6 +19,8 @@ type Evidence struct {
 	Outcomes map[string]Outcome // by operation
 	// Elsewhere is what the other host saw of this case.
 	Elsewhere sim.Journal
+	// Late is how late this machine woke those who sleep, in one case of ten.
+	Late time.Duration
 	// Minted is how many tokens were made for a gateway.
 	Minted int
 	Output Output

@@ -47,10 +47,14 @@ func (e *Evidence) firstGaps() []time.Duration {
 	return gaps
 }
 
-// seen is the verdict where too few workers came back to say anything.
-func seen(gaps []time.Duration) (Verdict, bool) {
-	if len(gaps) < 30 {
+// seen is the verdict where too few workers came back to say anything, or the
+// machine was so busy that it was what spread them.
+func (e *Evidence) seen(gaps []time.Duration) (Verdict, bool) {
+	switch {
+	case len(gaps) < 30:
 		return unclear("%d of %d workers came back, too few to see how they spread", len(gaps), fleetSize), false
+	case e.Late > max(mean(gaps)/40, 2*time.Millisecond):
+		return unclear("this machine wakes sleepers up to %s late, too busy to see how %d workers spread", brief(e.Late), len(gaps)), false
 	}
 	return Verdict{}, true
 }
@@ -83,7 +87,7 @@ func collision(gaps []time.Duration) float64 {
 // disperses wants the workers not to come back in lock-step.
 func disperses(e *Evidence) Verdict {
 	gaps := e.firstGaps()
-	if v, ok := seen(gaps); !ok {
+	if v, ok := e.seen(gaps); !ok {
 		return v
 	}
 	m, c := mean(gaps), collision(gaps)
@@ -101,7 +105,7 @@ func disperses(e *Evidence) Verdict {
 // distance of Kolmogorov and Smirnov, at one in a thousand.
 func evenly(e *Evidence) Verdict {
 	gaps := e.firstGaps()
-	if v, ok := seen(gaps); !ok {
+	if v, ok := e.seen(gaps); !ok {
 		return v
 	}
 	if v := disperses(e); v.Mark != Pass {
@@ -124,7 +128,7 @@ func evenly(e *Evidence) Verdict {
 func staggers(hint time.Duration) judge {
 	return func(e *Evidence) Verdict {
 		gaps := e.firstGaps()
-		if v, ok := seen(gaps); !ok {
+		if v, ok := e.seen(gaps); !ok {
 			return v
 		}
 		if mean(gaps) < hint-slack {

@@ -47,7 +47,7 @@ func (r *run) play(ctx context.Context, c *Case) (*Evidence, error) {
 	if err != nil {
 		return nil, err
 	}
-	minted := r.stage.issuer.made()
+	minted, began := r.stage.issuer.made(), time.Now()
 	p := &play{run: r, of: c, place: place, ctx: ctx, outcomes: map[string]Outcome{}}
 	if err = p.open(); err == nil {
 		p.time = newAllowance(cmp.Or(r.Limit, c.limit()), end)
@@ -62,7 +62,7 @@ func (r *run) play(ctx context.Context, c *Case) (*Evidence, error) {
 	}
 	return &Evidence{Case: c, Claims: r.hello.Claims, Journal: here, Elsewhere: there, Effects: done,
 		Outcomes: p.outcomes,
-		Minted:   r.stage.issuer.made() - minted, Output: out, Told: p.leaks(out), secrets: p.secrets()}, nil
+		Late:     r.pulse.late(began), Minted: r.stage.issuer.made() - minted, Output: out, Told: p.leaks(out), secrets: p.secrets()}, nil
 }
 
 // open begins a session for each worker.

@@ -88,7 +88,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer s.close()
-	r := &run{Options: o, stage: s, hello: hello, opening: make(chan struct{}, 2*runtime.NumCPU())}
+	r := &run{Options: o, stage: s, hello: hello, opening: make(chan struct{}, 2*runtime.NumCPU()), pulse: newPulse()}
+	defer r.pulse.end()
 	began := time.Now()
 	report := &Report{Client: hello, Seed: o.Seed, Began: began.UTC().Truncate(time.Second), Results: r.all(ctx, cases)}
 	report.Took = time.Since(began)
@@ -173,6 +174,7 @@ type run struct {
 	hello   Hello
 	opening chan struct{} // sessions that begin: programs that start are hungry
 
+	pulse    *pulse
 	renewing sync.Mutex // held by a case whose tokens are told from those of others by time alone
 
 	unstarted atomic.Int64 // cases for which the client did not start
