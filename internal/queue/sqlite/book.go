@@ -36,7 +36,7 @@ type book struct {
 
 	m       *mover
 	moving  bool
-	written int // rows since the log was moved
+	written int // since the log was moved, see moveAfter
 
 	erase  []int64 // whose requests go at the end of the transaction
 	erased bool    // the transaction erased something for good
@@ -89,6 +89,24 @@ func newBook(ctx context.Context, s *Store, c *sql.Conn) (*book, error) {
 	if err := b.q.prepare(ctx, c); err != nil {
 		return nil, wrap("prepare "+s.path, err)
 	}
+	if err := b.readGates(ctx, c); err != nil {
+		return nil, wrap("read the gates of "+s.path, err)
+	}
+	if err := b.readCalls(ctx, c); err != nil {
+		return nil, wrap("read the calls of "+s.path, err)
+	}
+	var err error
+	if b.d, err = s.disk(); err != nil {
+		return nil, err
+	}
+	if b.m, err = s.mover(ctx); err != nil {
+		close(b.d.work)
+	}
+	return b, err
+}
+
+// readGates reads the gates and how many calls of each queue and run.
+func (b *book) readGates(ctx context.Context, c *sql.Conn) error {
 	err := each(ctx, c, "SELECT gate, endpoint, key, closed, paused, most, served FROM gates", func(r *sql.Rows) error {
 		g := &gate{}
 		err := r.Scan(&g.id, &g.gateKey.endpoint, &g.gateKey.key, &g.closed, &g.paused, &g.most, &g.served)
@@ -96,12 +114,12 @@ func newBook(ctx context.Context, s *Store, c *sql.Conn) (*book, error) {
 		return err
 	})
 	if err != nil {
-		return nil, wrap("read the gates of "+s.path, err)
+		return err
 	}
 	for _, g := range b.gates {
 		g.all = b.gates[gateKey{g.gateKey.endpoint, ""}]
 	}
-	err = each(ctx, c, "SELECT gate, state, n FROM tallies WHERE state < 2", func(r *sql.Rows) error {
+	return each(ctx, c, "SELECT gate, state, n FROM tallies WHERE state < 2", func(r *sql.Rows) error {
 		var t tally
 		var n int
 		err := r.Scan(&t.gate, &t.state, &n)
@@ -110,21 +128,13 @@ func newBook(ctx context.Context, s *Store, c *sql.Conn) (*book, error) {
 		}
 		return err
 	})
-	if err != nil {
-		return nil, wrap("count the calls of "+s.path, err)
-	}
-	if err := b.readCalls(ctx, c); err != nil {
-		return nil, wrap("read the calls of "+s.path, err)
-	}
-	if b.m, err = s.mover(ctx); err == nil {
-		b.d, err = s.disk()
-	}
-	return b, err
 }
 
 // readCalls reads how far the calls go, and what is kept in memory of them.
 func (b *book) readCalls(ctx context.Context, c *sql.Conn) error {
-	err := each(ctx, c, "SELECT seq, created FROM calls ORDER BY seq DESC LIMIT 1", func(r *sql.Rows) error { return r.Scan(&b.seq, &b.latest) })
+	err := each(ctx, c, "SELECT seq, created FROM calls ORDER BY seq DESC LIMIT 1", func(r *sql.Rows) error {
+		return r.Scan(&b.seq, &b.latest)
+	})
 	if err != nil {
 		return err
 	}

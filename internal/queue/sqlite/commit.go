@@ -217,21 +217,19 @@ func storage(err error) bool {
 // next one.
 func (b *book) transact(first *op, next func([]*op) *op) (batch []*op, err error) {
 	b.reset()
-	batch = append(make([]*op, 0, max(8, b.sizes[0])), first)
 	if b.dead != nil {
-		return batch, b.dead
+		return []*op{first}, b.dead
 	}
 	if _, err := b.c.ExecContext(context.Background(), "BEGIN IMMEDIATE"); err != nil {
-		return batch, wrap("write "+b.s.path, err)
+		return []*op{first}, wrap("write "+b.s.path, err)
 	}
-	for o := first; o != nil && b.broken == nil; {
+	batch = make([]*op, 0, max(8, b.sizes[0]))
+	for o := first; o != nil; o = next(batch) {
+		batch = append(batch, o)
 		if o.err = o.do(b); b.broken != nil {
 			break
 		}
 		b.rush = b.rush || o.loose != nil && o.loose()
-		if o = next(batch); o != nil {
-			batch = append(batch, o)
-		}
 	}
 	if b.broken == nil {
 		b.flush()

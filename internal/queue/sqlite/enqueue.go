@@ -82,6 +82,7 @@ func (b *book) enqueue(now time.Time, p *parcel) queue.Receipt {
 		return r
 	}
 	b.exec(b.q.keep, b.seq, p.sealed)
+	b.written += len(p.sealed) >> 10
 	b.move(g, queue.Queued, "", 1)
 	b.enter(g, newArrival(b.seq, due, p.Priority))
 	return queue.Receipt{Admission: queue.New, ID: p.id}

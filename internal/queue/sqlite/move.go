@@ -11,9 +11,10 @@ import (
 // writer goes on, and the writer then the little that has come since, so that
 // the log is empty and begins anew.
 
-// moveAfter is after how many rows that were written the log is moved: 20 to
-// 30 MB of it. The driver does not tell how long the log is.
-const moveAfter = 8000
+// moveAfter is after how much that was written the log is moved, which is 20 to
+// 30 MB of it: rows, of which many share a page, and a kilobyte of what is
+// sealed counts as one more. The driver does not tell how long the log is.
+const moveAfter = 32000
 
 // lastResort is at how many pages of the log SQLite moves it in the middle of
 // a commit, if the mover does not get to it.

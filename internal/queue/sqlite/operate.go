@@ -75,7 +75,8 @@ func (b *book) hold(word string, now time.Time, r *row, said queue.Request) erro
 	all := prints(b.s.keys, &queue.Call{Facts: r.Facts, Request: said})
 	held, taken := b.before(now, all, true)
 	if taken && held.ID != r.ID {
-		return fmt.Errorf("%s call %s: its idempotency key is that of call %s: give it another (heed calls edit): %w", word, r.ID, held.ID, queue.ErrState)
+		return fmt.Errorf("%s call %s: its idempotency key is that of call %s: give it another (heed calls edit): %w",
+			word, r.ID, held.ID, queue.ErrState)
 	}
 	if !taken {
 		b.exec(b.q.take, all[0].key, all[0].body, all[0].by, r.ID, nanos(now.Add(queue.DefaultKeyWindow)))

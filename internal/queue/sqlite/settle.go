@@ -48,6 +48,7 @@ func (b *book) settle(now time.Time, r *row, o *queue.Outcome) {
 		sealed, err := b.s.keys.SealAnswer(&r.Facts, o.Answer)
 		b.fail(err)
 		b.exec(b.q.answer, r.seq, sealed)
+		b.written += len(sealed) >> 10
 	}
 }
 

@@ -2,14 +2,18 @@
 //
 // The process that opens the file owns it alone: a second one is refused, and
 // each start is a new epoch in which the leases of the last are free at once.
-// One goroutine writes. It gathers the operations that wait, up to 512 or for
-// 2 ms, into one transaction, and answers them when it is on the disk
-// (WAL, synchronous=FULL). Readers have connections of their own and do not
-// disturb it, and another goroutine moves the log into the file beside it.
+// One goroutine writes. It carries out the operations that wait, up to 512, in
+// one transaction (WAL). Beside it one goroutine syncs the log, and only then
+// are they answered; what comes meanwhile is the next transaction. So an
+// operation may be seen by a reader shortly before it is on the disk. Another
+// goroutine moves the log into the file. Readers have connections of their own
+// and do not disturb them.
 //
-// What a call costs is mostly the pages that change: of the call, its request,
-// its place in the order of its gate, and its idempotency key. What is known
-// of calls under lease is kept in memory, so that settling reads nothing.
+// What a call costs is mostly the pages that change. So what would change a
+// page for each call, its place in the order of its gate and its idempotency
+// key, is kept in memory first and written for many calls at once; the rows of
+// the calls say it for a restart. What is known of calls under lease is kept in
+// memory too, so that settling reads nothing.
 //
 // Limits: files on network file systems are refused, since their locks do not
 // hold. A damaged file is refused and left as it is; a damaged call in a file
@@ -92,8 +96,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := checkPlace(o.Path); err != nil {
 		return nil, err
 	}
-	s := &Store{path: o.Path, keys: o.Keys, keep: o.Keep, most: o.Most, few: cmp.Or(o.few, few{fresh: 8192, step: 1024, keys: 1 << 16, filed: 128}),
-		sync: o.sync, ops: make(chan *op), closed: make(chan struct{})}
+	s := &Store{path: o.Path, keys: o.Keys, keep: o.Keep, most: o.Most, sync: o.sync,
+		few: cmp.Or(o.few, few{fresh: 8192, step: 1024, keys: 1 << 16, filed: 128}),
+		ops: make(chan *op), closed: make(chan struct{})}
 	b, err := s.start(ctx, o)
 	if err != nil {
 		s.closeFiles()
