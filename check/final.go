@@ -33,9 +33,6 @@ func final() []Case {
 			Rule:  Rule{"an error is reported to the caller", "RFC 9110 §15.5"},
 			World: world("GET /v1/items/*: 404 x20"), Ask: []Operation{{ID: "read", Path: "/v1/items/read"}},
 			Patient: true, Judge: reportsFailure},
-		Case{ID: "final/reported-write", Title: "POST without a key: 503 is no success", Needs: []Claim{Writes},
-			Rule:  Rule{"a write of which nobody knows whether it was done is no success", "RFC 9110 §9.2.2, §15.6.4"},
-			World: world("POST /v1/orders/*: 503 x50"), Ask: []Operation{order("order", false)}, Patient: true, Judge: reportsFailure},
 	)
 }
 
