@@ -37,8 +37,8 @@ func (s *Store) begin(ctx context.Context, _ int, group []*step[*begins]) error 
 	var held map[hold]bool
 	err := s.attempt(ctx, "begin calls in "+s.name, func(t *tx) error {
 		held = map[hold]bool{}
-		t.queue(`UPDATE calls c SET begun = true FROM unnest($1::text[], $2::bigint[]) u(id, token)
-			WHERE c.id = u.id AND c.state = 1 AND c.token = u.token RETURNING c.id, c.token`, ids, tokens).Query(readHolds(held))
+		t.queue(`UPDATE leases l SET begun = true FROM unnest($1::text[], $2::bigint[]) u(id, token) JOIN calls c USING (id)
+			WHERE l.gate = c.gate AND l.seq = c.seq AND l.token = u.token RETURNING u.id, l.token`, ids, tokens).Query(readHolds(held))
 		return t.commit()
 	})
 	if err != nil {

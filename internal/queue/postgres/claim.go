@@ -10,10 +10,8 @@ import (
 
 	"github.com/heedproject/heed/internal/queue"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 )
-
-// maxRescue bounds how many lost leases, and expired calls, one Claim deals with.
-const maxRescue = 256
 
 // errOverdue ends a claim that must be preceded by a rescue.
 var errOverdue = errors.New("leases have run out")
@@ -43,24 +41,27 @@ func (s *Store) Claim(ctx context.Context, now time.Time, ask queue.Ask) (queue.
 type view struct {
 	gate, closed  int64
 	held          bool
-	running, most int
+	most, running int // running is counted where most is a limit
 	served        int64
-	due           int64 // of its longest-due call; closed, held and full ones are not looked into
+	lines         []line
 }
 
-// viewGates finds the longest-due call by the head of each priority: the index
-// gives those in order, so that no backlog is sorted.
-const viewGates = `SELECT v.gate, v.closed, v.held, v.running, v.most, v.served, CASE WHEN v.closed > $1 OR v.held OR
-		v.most > 0 AND v.running >= v.most THEN 0 ELSE coalesce((SELECT min(h.next_at) FROM generate_series(0, 9) p CROSS JOIN LATERAL
-			(SELECT next_at FROM calls c WHERE c.state = 0 AND c.gate = v.gate AND c.priority = p::smallint ORDER BY next_at LIMIT 1) h),
-		0) END AS due
-	FROM (SELECT g.gate, greatest(g.closed, coalesce(e.closed, 0)) AS closed, g.paused OR coalesce(e.paused, false) AS held, g.running,
-			g.most, g.served
-		FROM (SELECT gate FROM tallies WHERE state = 0 GROUP BY gate HAVING sum(n) > 0) q JOIN gates g USING (gate)
-			LEFT JOIN gates e ON e.endpoint = g.endpoint AND e.key = '') v`
+// line is the calls of one priority in a gate.
+type line struct {
+	gate     int64
+	priority int
+	due      int64 // of its first call; 0: there is none
+}
 
-const overdue = `SELECT EXISTS (SELECT FROM calls WHERE state = 1 AND lease_until <= $1)
-	OR EXISTS (SELECT FROM calls WHERE state = 0 AND expires > 0 AND expires <= $1)`
+// viewGates finds the first call of each line: the index gives it, so that no
+// backlog is sorted.
+const viewGates = `SELECT v.gate, greatest(v.closed, coalesce(e.closed, 0)), v.paused OR coalesce(e.paused, false), v.most, v.served,
+		CASE WHEN v.most > 0 THEN (SELECT count(*)::integer FROM leases l WHERE l.gate = v.gate) ELSE 0 END,
+		q.priority, coalesce((SELECT next_at FROM due d WHERE d.gate = q.gate AND d.priority = q.priority ORDER BY next_at LIMIT 1), 0)
+	FROM (SELECT gate, reason::smallint AS priority FROM tallies WHERE state = 0 GROUP BY gate, reason HAVING sum(n) > 0) q
+		JOIN gates v USING (gate) LEFT JOIN gates e ON e.endpoint = v.endpoint AND e.key = '' ORDER BY v.gate`
+
+const overdue = `SELECT EXISTS (SELECT FROM leases WHERE until <= $1) OR EXISTS (SELECT FROM due WHERE expires > 0 AND expires <= $1)`
 
 // claiming is one Claim under way.
 type claiming struct {
@@ -108,10 +109,16 @@ func (s *Store) claim(ctx context.Context, now time.Time, ask queue.Ask, first b
 
 func (c *claiming) look() (late bool, views []view, err error) {
 	c.t.queue(overdue, c.at).QueryRow(func(r pgx.Row) error { return r.Scan(&late) })
-	c.t.queue(viewGates, c.at).Query(func(rows pgx.Rows) (err error) {
-		views, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (v view, err error) {
-			err = r.Scan(&v.gate, &v.closed, &v.held, &v.running, &v.most, &v.served, &v.due)
-			return v, err
+	c.t.queue(viewGates).Query(func(rows pgx.Rows) error {
+		var v view
+		var l line
+		_, err := pgx.ForEachRow(rows, []any{&v.gate, &v.closed, &v.held, &v.most, &v.served, &v.running, &l.priority, &l.due}, func() error {
+			if l.gate = v.gate; len(views) == 0 || views[len(views)-1].gate != v.gate {
+				views = append(views, v)
+			}
+			last := &views[len(views)-1]
+			last.lines = append(last.lines, l)
+			return nil
 		})
 		return err
 	})
@@ -130,17 +137,19 @@ func (c *claiming) look() (late bool, views []view, err error) {
 // first, and notes when another one may.
 func (c *claiming) ready(views []view) []view {
 	views = slices.DeleteFunc(views, func(v view) bool {
-		switch {
-		case v.held || c.room(&v) <= 0:
-			return true
-		case v.closed > c.at:
-			c.next = min(c.next, v.closed)
-			return true
-		case v.due > c.at:
-			c.next = min(c.next, v.due)
+		if v.held || c.room(&v) <= 0 {
 			return true
 		}
-		return v.due == 0 // its calls were taken in this instant
+		due := int64(math.MaxInt64)
+		for _, l := range v.lines {
+			if l.due > 0 { // else its calls were taken
+				due = min(due, max(l.due, v.closed))
+			}
+		}
+		if due > c.at {
+			c.next = min(c.next, due)
+		}
+		return due > c.at
 	})
 	slices.SortFunc(views, func(a, b view) int { return cmp.Or(cmp.Compare(a.served, b.served), cmp.Compare(a.gate, b.gate)) })
 	if len(views) > c.ask.Max {
@@ -163,141 +172,163 @@ func (c *claiming) room(v *view) int {
 }
 
 // lockGates tells the gates as they are now, and until this transaction ends.
-const lockGates = `SELECT gate, closed, paused, running, most, served FROM gates WHERE gate = ANY($1) ORDER BY gate FOR UPDATE`
+const lockGates = `SELECT gate, closed, paused, most, served FROM gates WHERE gate = ANY($1) ORDER BY gate FOR UPDATE`
 
-// lock locks the gates that nobody else holds. If others hold all of them it
-// waits for them, in order: that lasts as long as their commit.
-func (c *claiming) lock(ready []view) ([]view, error) {
-	ids := make([]int64, len(ready))
-	for i := range ready {
-		ids[i] = ready[i].gate
-	}
-	var locked []view
-	read := func(rows pgx.Rows) (err error) {
-		locked, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (v view, err error) {
-			err = r.Scan(&v.gate, &v.closed, &v.held, &v.running, &v.most, &v.served)
-			return v, err
-		})
-		return err
-	}
-	c.t.queue(lockGates+" SKIP LOCKED", ids).Query(read)
-	if err := c.t.flush(); err != nil {
-		return nil, err
-	}
-	if len(locked) == 0 {
-		c.t.queue(lockGates, ids).Query(read)
-		if err := c.t.flush(); err != nil {
-			return nil, err
-		}
-	} else if len(locked) < len(ready) {
-		c.next = c.at // the others at the next claim
-	}
-	return slices.DeleteFunc(locked, func(v view) bool { return v.held || v.closed > c.at || c.room(&v) <= 0 }), nil
-}
+// countRunning counts in gates that are locked and have a limit: nobody else
+// claims from them, and what is being settled counts until that is on the disk.
+const countRunning = `SELECT g.gate, count(*)::integer FROM gates g JOIN leases l USING (gate) WHERE g.gate = ANY($1) AND g.most > 0 GROUP BY g.gate`
 
-// line is what one gate may give, in the order in which it goes.
-type line struct {
+// readHeads gives the first calls of lines, and the one behind them.
+const readHeads = `SELECT u.gate, u.priority, d.ctid, d.seq, d.next_at
+	FROM unnest($1::bigint[], $2::smallint[], $3::integer[]) u(gate, priority, n) CROSS JOIN LATERAL
+		(SELECT ctid, seq, next_at FROM due d WHERE d.gate = u.gate AND d.priority = u.priority AND (d.expires = 0 OR d.expires > $4)
+			ORDER BY d.next_at, d.seq LIMIT u.n + 1) d`
+
+// shelf is what one gate may give, in the order in which it goes.
+type shelf struct {
 	view
 	heads []head
 	room  int
+	soon  int64 // when the next one is due of those that are not; 0: none
 }
 
 // head is a call that is due.
 type head struct {
-	seq, gate, rank int64
+	at        pgtype.TID // of its row in due
+	seq, rank int64
 }
 
-const readHeads = `SELECT u.gate, c.seq, p, c.next_at
-	FROM unnest($1::bigint[], $2::integer[]) u(gate, n) CROSS JOIN generate_series(0, 9) p CROSS JOIN LATERAL
-		(SELECT seq, next_at FROM calls c WHERE c.state = 0 AND c.gate = u.gate AND c.priority = p::smallint AND c.next_at <= $3
-			AND (c.expires = 0 OR c.expires > $3) ORDER BY c.next_at, c.seq LIMIT u.n) c`
-
-// lines reads the due calls of gates that are locked.
-func (c *claiming) lines(locked []view) ([]*line, error) {
-	ids, n, all := make([]int64, len(locked)), make([]int32, len(locked)), make([]*line, len(locked))
-	of := map[int64]*line{}
-	for i, v := range locked {
-		l := &line{view: v, room: c.room(&v)}
-		ids[i], n[i], all[i], of[v.gate] = v.gate, int32(l.room), l, l
+// add puts a call of a priority on the shelf, or notes when it will be due.
+func (s *shelf) add(h head, priority int, due, now int64) {
+	switch {
+	case due <= now:
+		h.rank = queue.Rank(time.Unix(0, due), priority)
+		s.heads = append(s.heads, h)
+	case s.soon == 0 || due < s.soon:
+		s.soon = due
 	}
-	c.t.queue(readHeads, ids, n, c.at).Query(func(rows pgx.Rows) error {
-		var h head
-		var priority int
-		var due int64
-		_, err := pgx.ForEachRow(rows, []any{&h.gate, &h.seq, &priority, &due}, func() error {
-			h.rank = queue.Rank(time.Unix(0, due), priority)
-			of[h.gate].heads = append(of[h.gate].heads, h)
+}
+
+// shelves locks the gates that nobody else holds, and reads what they may give.
+// If others hold all of them it waits for them, in order: that lasts as long as
+// their commit.
+func (c *claiming) shelves(ready []view) ([]*shelf, error) {
+	all, err := c.lock(ready, " SKIP LOCKED")
+	if err == nil && len(all) == 0 {
+		all, err = c.lock(ready, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(all) < len(ready) {
+		c.next = c.at // the others at the next claim
+	}
+	all = slices.DeleteFunc(all, func(s *shelf) bool {
+		s.room = c.room(&s.view)
+		return s.held || s.closed > c.at || s.room <= 0
+	})
+	for _, s := range all {
+		slices.SortFunc(s.heads, func(a, b head) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq, b.seq)) })
+		s.heads = s.heads[:min(len(s.heads), s.room)]
+	}
+	slices.SortFunc(all, func(a, b *shelf) int { return cmp.Or(cmp.Compare(a.served, b.served), cmp.Compare(a.gate, b.gate)) })
+	return all, nil
+}
+
+// lock locks gates and reads their lines as they are then.
+func (c *claiming) lock(ready []view, how string) (all []*shelf, err error) {
+	ids := make([]int64, len(ready))
+	var gates []int64
+	var priorities []int16
+	var n []int32
+	for i := range ready {
+		ids[i] = ready[i].gate
+		for _, l := range ready[i].lines {
+			gates, priorities, n = append(gates, l.gate), append(priorities, int16(l.priority)), append(n, int32(c.room(&ready[i])))
+		}
+	}
+	of := make(map[int64]*shelf, len(ready))
+	c.t.queue(lockGates+how, ids).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			s := &shelf{}
+			if err := rows.Scan(&s.gate, &s.closed, &s.held, &s.most, &s.served); err != nil {
+				return err
+			}
+			all, of[s.gate] = append(all, s), s
+		}
+		return rows.Err()
+	})
+	c.t.queue(countRunning, ids).Query(func(rows pgx.Rows) error {
+		var gate int64
+		var n int
+		_, err := pgx.ForEachRow(rows, []any{&gate, &n}, func() error {
+			if s := of[gate]; s != nil {
+				s.running = n
+			}
 			return nil
 		})
 		return err
 	})
-	if err := c.t.flush(); err != nil {
-		return nil, err
-	}
-	for _, l := range all {
-		slices.SortFunc(l.heads, func(a, b head) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq, b.seq)) })
-		l.heads = l.heads[:min(len(l.heads), l.room)]
-	}
-	slices.SortFunc(all, func(a, b *line) int { return cmp.Or(cmp.Compare(a.served, b.served), cmp.Compare(a.gate, b.gate)) })
-	return all, nil
+	c.t.queue(readHeads, gates, priorities, n, c.at).Query(func(rows pgx.Rows) error {
+		var gate, due int64
+		var priority int
+		var h head
+		_, err := pgx.ForEachRow(rows, []any{&gate, &priority, &h.at, &h.seq, &due}, func() error {
+			if s := of[gate]; s != nil { // else another gateway holds it
+				s.add(h, priority, due, c.at)
+			}
+			return nil
+		})
+		return err
+	})
+	return all, c.t.flush()
 }
 
 // take claims from the gates, one call of each in turn.
 func (c *claiming) take(ready []view) error {
-	locked, err := c.lock(ready)
-	if err != nil || len(locked) == 0 {
+	shelves, err := c.shelves(ready)
+	if err != nil || len(shelves) == 0 {
 		return err
 	}
-	lines, err := c.lines(locked)
-	if err != nil {
-		return err
-	}
-	var picks, empty []int64
-	for turn := 0; len(lines) > 0 && len(picks) < c.ask.Max; turn++ {
-		lines = slices.DeleteFunc(lines, func(l *line) bool {
-			if turn < len(l.heads) {
+	var picks []head
+	for turn := 0; len(shelves) > 0 && len(picks) < c.ask.Max; turn++ {
+		shelves = slices.DeleteFunc(shelves, func(s *shelf) bool {
+			if turn < len(s.heads) {
 				if len(picks) < c.ask.Max {
-					picks = append(picks, l.heads[turn].seq)
+					picks = append(picks, s.heads[turn])
 				}
 				return false
 			}
-			if turn < l.room {
-				empty = append(empty, l.gate)
+			if turn < s.room && s.soon > 0 {
+				c.next = min(c.next, s.soon)
 			}
-			return true // else its room is used up: it is asked again when a call of it ends
+			return true // if its room is used up it is asked again when a call of it ends
 		})
 	}
-	if len(lines) > 0 {
+	if len(shelves) > 0 {
 		c.next = c.at
 	}
-	return c.lease(picks, empty)
+	return c.lease(picks)
 }
 
-const (
-	leaseCalls = `WITH leased AS (
-		UPDATE calls c SET state = 1, token = $2, lease_until = $3, begun = $6 WHERE c.seq = ANY($1) AND c.state = 0 RETURNING c.*
+const leaseCalls = `WITH took AS (
+		DELETE FROM due d USING unnest($1::tid[], $2::bigint[]) u(at, seq) WHERE d.ctid = u.at AND d.seq = u.seq RETURNING d.seq, d.gate
+	), leased AS (
+		INSERT INTO leases (gate, seq, token, until, begun) SELECT gate, seq, $3, $4, $6 FROM took RETURNING seq, token, begun
 	), marked AS (
-		UPDATE gates g SET running = g.running + k.n, served = $4
-			FROM (SELECT gate, count(*)::integer AS n FROM leased GROUP BY gate) k WHERE g.gate = k.gate
-	), counted AS (
-		INSERT INTO tallies (state, gate, reason, lane, n) SELECT 0, gate, '', $5, -count(*) FROM leased GROUP BY gate ORDER BY gate
-			ON CONFLICT (state, gate, reason, lane) DO UPDATE SET n = tallies.n + excluded.n
-	) SELECT ` + columns + `, c.trail, r.sealed FROM leased c LEFT JOIN requests r USING (seq)`
-	upcoming = `SELECT min(h.next_at) FROM unnest($1::bigint[]) u(gate) CROSS JOIN generate_series(0, 9) p CROSS JOIN LATERAL
-		(SELECT next_at FROM calls c WHERE c.state = 0 AND c.gate = u.gate AND c.priority = p::smallint AND c.next_at > $2
-			ORDER BY next_at LIMIT 1) h`
-)
+		UPDATE gates g SET served = $5 FROM (SELECT gate FROM took GROUP BY gate) k WHERE g.gate = k.gate
+	) SELECT ` + columns + `, c.trail, c.request FROM leased l JOIN calls c USING (seq)`
 
-// lease hands the picked calls out, finds when the gates that are empty will
-// have another one, and commits.
-func (c *claiming) lease(picks, empty []int64) error {
+// lease hands the picked calls out, and commits. Whoever else has changed one of
+// them in this instant has put its row in due elsewhere.
+func (c *claiming) lease(picks []head) error {
 	until := c.now.Add(c.ask.Lease)
-	place := make(map[int64]int, len(picks))
-	for i, seq := range picks {
-		place[seq] = i
+	at, seqs, place := make([]pgtype.TID, len(picks)), make([]int64, len(picks)), make(map[int64]int, len(picks))
+	for i, h := range picks {
+		at[i], seqs[i], place[h.seq] = h.at, h.seq, i
 	}
 	got := make([]*taken, len(picks))
-	c.t.queue(leaseCalls, picks, c.token, nanos(until), c.at, int16(c.t.lane), !c.ask.Begins).Query(func(rows pgx.Rows) error {
+	c.t.queue(leaseCalls, at, seqs, c.token, nanos(until), c.at, !c.ask.Begins).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			k := &taken{until: until}
 			if err := rows.Scan(k.fields(&k.trail, &k.sealed)...); err != nil {
@@ -307,16 +338,6 @@ func (c *claiming) lease(picks, empty []int64) error {
 		}
 		return rows.Err()
 	})
-	if len(empty) > 0 {
-		c.t.queue(upcoming, empty, c.at).QueryRow(func(r pgx.Row) error {
-			var soonest *int64
-			err := r.Scan(&soonest)
-			if soonest != nil {
-				c.next = min(c.next, *soonest)
-			}
-			return err
-		})
-	}
 	c.got = got
 	return c.t.commit()
 }
@@ -332,12 +353,10 @@ type taken struct {
 func (c *claiming) unseal(ctx context.Context) (queue.Batch, error) {
 	var batch queue.Batch
 	var dead []queue.Settlement
-	if c.next < math.MaxInt64 {
-		batch.Next = instant(c.next)
-	}
 	for _, k := range c.got {
 		if k == nil {
-			continue // cancelled in this instant
+			c.next = c.at // cancelled or edited in this instant
+			continue
 		}
 		k.key, _ = c.s.gates.key(k.gate)
 		l := queue.Lease{Token: k.token, Until: k.until}
@@ -353,94 +372,13 @@ func (c *claiming) unseal(ctx context.Context) (queue.Batch, error) {
 		c.s.leases.add(c.ask.Worker, k.until, &k.row)
 		batch.Claims = append(batch.Claims, queue.Claim{Call: queue.Call{Facts: k.Facts, Request: said}, Lease: l})
 	}
+	if c.next < math.MaxInt64 {
+		batch.Next = instant(c.next)
+	}
 	if len(dead) > 0 {
 		if _, err := c.s.Settle(ctx, c.now, dead); err != nil {
 			return queue.Batch{}, err
 		}
 	}
 	return batch, nil
-}
-
-// rescue takes back the leases that have run out, and ends the calls that have
-// expired. Rows that another gateway is at are left to it.
-func (s *Store) rescue(ctx context.Context, now time.Time) error {
-	return s.attempt(ctx, "take leases back in "+s.name, func(t *tx) error {
-		t.lane = s.claimLane()
-		err := s.endAll(t, now, rescued, "c.state = 1 AND c.lease_until <= $1 ORDER BY c.lease_until")
-		if err == nil {
-			err = s.endAll(t, now, expire, expired)
-		}
-		if err != nil {
-			return err
-		}
-		return t.commit()
-	})
-}
-
-const expired = "c.state = 0 AND c.expires > 0 AND c.expires <= $1 ORDER BY c.expires"
-
-// rescued says what becomes of a call whose lease has run out: what was not
-// begun was certainly not sent.
-func rescued(r *row) queue.Outcome {
-	if !r.begun && !r.damaged {
-		return queue.Outcome{State: queue.Queued, Reason: queue.ReasonHandedBack}
-	}
-	return queue.Rescue(&r.Facts)
-}
-
-func expire(*row) queue.Outcome {
-	return queue.Outcome{State: queue.Dead, Reason: queue.ReasonExpired}
-}
-
-// endAll moves calls on that a condition selects.
-func (s *Store) endAll(t *tx, now time.Time, o func(*row) queue.Outcome, where string) error {
-	rows, err := s.load(t, where+" LIMIT $2 FOR UPDATE SKIP LOCKED", nanos(now), maxRescue)
-	if err != nil || len(rows) == 0 {
-		return err
-	}
-	return s.move(t, now, rows, o)
-}
-
-// move applies an outcome to calls whose rows are locked. Nobody holds them
-// after it.
-func (s *Store) move(t *tx, now time.Time, rows []*row, o func(*row) queue.Outcome) error {
-	changes := make([]change, len(rows))
-	for i, r := range rows {
-		changes[i] = r.change()
-		out := o(r)
-		r.Apply(now, &out, s.keep)
-		r.token = 0
-	}
-	if err := t.save(changes, func(int64) {}); err != nil {
-		return err
-	}
-	t.follow(changes)
-	return nil
-}
-
-// handBack queues again what claims took whose commit was not acknowledged:
-// nobody got these calls, so that none was sent.
-func (s *Store) handBack(ctx context.Context) error {
-	tokens := s.leases.suspects()
-	if len(tokens) == 0 {
-		return nil
-	}
-	err := s.attempt(ctx, "hand calls back in "+s.name, func(t *tx) error {
-		t.lane = s.claimLane()
-		rows, err := s.load(t, "c.state = 1 AND c.token = ANY($1) FOR UPDATE", tokens)
-		if err != nil {
-			return err
-		}
-		err = s.move(t, time.Time{}, rows, func(*row) queue.Outcome {
-			return queue.Outcome{State: queue.Queued, Reason: queue.ReasonHandedBack}
-		})
-		if err != nil {
-			return err
-		}
-		return t.commit()
-	})
-	if err == nil {
-		s.leases.cleared(tokens)
-	}
-	return err
 }

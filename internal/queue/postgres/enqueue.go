@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -45,8 +46,12 @@ func (s *Store) Enqueue(ctx context.Context, now time.Time, calls []queue.Call) 
 	return in.receipts, nil
 }
 
-// maxID bounds the ids that callers give: they are indexed.
-const maxID = 512
+const (
+	// maxID bounds the ids that callers give: they are indexed.
+	maxID = 512
+	// maxField is what one field of a row may hold (postgresql.org/docs, "Limits").
+	maxField = 1<<30 - 1
+)
 
 func (s *Store) pack(ctx context.Context, now time.Time, c *queue.Call, p *parcel) error {
 	p.Call, p.id, p.given, p.now = c, c.ID, c.ID != "", now
@@ -64,35 +69,62 @@ func (s *Store) pack(ctx context.Context, now time.Time, c *queue.Call, p *parce
 	if p.sealed, err = s.keys.SealRequest(&queue.Facts{ID: p.id, Endpoint: c.Endpoint}, &c.Request); err != nil {
 		return fmt.Errorf("enqueue a call to %s: %w", c.Endpoint, err)
 	}
+	if len(p.sealed) > maxField {
+		return fmt.Errorf("enqueue a call to %s: its body is longer than Postgres holds, 1 GB: %w", c.Endpoint, queue.ErrInvalid)
+	}
 	p.prints = s.keys.Prints(c)
 	p.gate, err = s.gateOf(ctx, gateKey{c.Endpoint, c.Gate})
 	return err
 }
 
-// takeIn writes a group of intakes.
+// takeIn writes a group of intakes. It writes them blindly, in one round trip,
+// and looks what is there already when the server has refused one, for a while
+// then at every group.
 func (s *Store) takeIn(ctx context.Context, lane int, group []*step[*intake]) error {
+	n, rings := 0, 1
+	for _, st := range group {
+		n += len(st.in.parcels)
+		for i := range st.in.parcels {
+			rings = max(rings, len(st.in.parcels[i].prints))
+		}
+	}
+	// What was taken under an older key of the ring the server cannot refuse.
+	blind := rings == 1 && s.doors.mayBeBlind(n, time.Now())
 	return s.attempt(ctx, "enqueue in "+s.name, func(t *tx) error {
 		t.lane = lane
-		k, err := s.look(t, group)
-		if err != nil {
-			return err
-		}
-		var fresh []*parcel
-		for _, st := range group {
-			for i := range st.in.parcels {
-				p := &st.in.parcels[i]
-				r := k.admit(p)
-				if st.in.receipts[i] = r; r.Admission == queue.New && p.seq > 0 {
-					fresh = append(fresh, p)
-				}
+		k := newKnown(s)
+		if !blind || t.again {
+			if err := s.look(t, group, k); err != nil {
+				return err
 			}
 		}
+		fresh := s.admit(group, k, n)
 		if len(fresh) == 0 {
 			return nil
 		}
-		t.store(fresh, k)
-		return t.commit()
+		err := t.store(fresh, k)
+		if met(err) {
+			s.doors.met()
+			blind = false
+		}
+		return err
 	})
+}
+
+// admit answers the intakes, and returns what is to be written.
+func (s *Store) admit(group []*step[*intake], k *known, n int) []*parcel {
+	fresh := make([]*parcel, 0, n)
+	seq := s.doors.places(n)
+	for _, st := range group {
+		for i := range st.in.parcels {
+			p := &st.in.parcels[i]
+			p.seq = 0
+			if st.in.receipts[i] = k.admit(p, seq); p.seq > 0 {
+				fresh, seq = append(fresh, p), seq+1
+			}
+		}
+	}
+	return fresh
 }
 
 // known is what a group may meet in the database, and meets in itself.
@@ -102,9 +134,7 @@ type known struct {
 	states  map[string]queue.State // of calls that have keys, by id
 	keys    map[string]*holder     // of idempotency keys by digest
 	overdue map[string]int64       // digests whose window has ended, and when
-	seqs    []int64                // places for new calls
 	room    int                    // for new calls
-	bounded bool
 }
 
 // stored is a call that is there, with what was handed in.
@@ -121,32 +151,34 @@ type holder struct {
 }
 
 const (
-	lookIDs = `SELECT c.id, c.state, c.method, g.endpoint, coalesce(
-			(SELECT sealed FROM revisions r WHERE r.seq = c.seq ORDER BY revision LIMIT 1), (SELECT sealed FROM requests q WHERE q.seq = c.seq))
-		FROM calls c JOIN gates g USING (gate) WHERE c.id = ANY($1)`
-	lookKeys = `SELECT t.print, t.body, t.id, t.until, c.state FROM taken t LEFT JOIN calls c ON c.id = t.id WHERE t.print = ANY($1)`
-	places   = `SELECT nextval('places') FROM generate_series(1, $1)`
-	live     = `SELECT (coalesce((SELECT sum(n) FROM tallies WHERE state = 0), 0) + coalesce((SELECT sum(running) FROM gates), 0))::bigint`
+	lookIDs = `SELECT c.id, ` + stateOf + `, c.method, g.endpoint, coalesce(
+			(SELECT sealed FROM revisions r WHERE r.seq = c.seq ORDER BY revision LIMIT 1), c.request)
+		FROM calls c JOIN gates g ON g.gate = c.gate LEFT JOIN leases l ON l.gate = c.gate AND l.seq = c.seq WHERE c.id = ANY($1)`
+	lookKeys = `SELECT t.print, t.body, t.id, t.until, CASE WHEN c.seq IS NOT NULL THEN ` + stateOf + ` END
+		FROM taken t LEFT JOIN calls c ON c.id = t.id LEFT JOIN leases l ON l.gate = c.gate AND l.seq = c.seq WHERE t.print = ANY($1)`
+	live = `SELECT coalesce(sum(n), 0)::bigint FROM tallies WHERE state = 0`
 )
+
+func newKnown(s *Store) *known {
+	return &known{s: s, calls: map[string]*stored{}, states: map[string]queue.State{}, keys: map[string]*holder{},
+		overdue: map[string]int64{}, room: math.MaxInt}
+}
 
 // look reads what the group may meet. In a try that repeats one whose end is
 // open it looks for all ids: its own may be there.
-func (s *Store) look(t *tx, group []*step[*intake]) (*known, error) {
-	k := &known{s: s, calls: map[string]*stored{}, states: map[string]queue.State{}, keys: map[string]*holder{}, overdue: map[string]int64{}, bounded: s.most > 0}
+func (s *Store) look(t *tx, group []*step[*intake], k *known) error {
 	var ids []string
 	var prints [][]byte
-	n := 0
 	for _, st := range group {
 		for i := range st.in.parcels {
 			p := &st.in.parcels[i]
-			if p.seq = 0; p.given || t.again {
+			if p.given || t.again {
 				ids = append(ids, p.id)
 			}
 			for _, d := range p.prints {
 				prints = append(prints, d.Key)
 			}
 		}
-		n += len(st.in.parcels)
 	}
 	if len(ids) > 0 {
 		t.queue(lookIDs, ids).Query(k.readCalls)
@@ -154,19 +186,16 @@ func (s *Store) look(t *tx, group []*step[*intake]) (*known, error) {
 	if len(prints) > 0 {
 		t.queue(lookKeys, prints).Query(k.readKeys)
 	}
-	t.queue(places, n).Query(func(rows pgx.Rows) (err error) {
-		k.seqs, err = pgx.AppendRows(make([]int64, 0, n), rows, pgx.RowTo[int64])
-		return err
-	})
-	if k.bounded {
+	if s.most > 0 {
 		var now int
-		t.queue(live).QueryRow(func(r pgx.Row) error {
-			err := r.Scan(&now)
-			k.room = s.most - now
+		t.queue(live).QueryRow(func(r pgx.Row) error { return r.Scan(&now) })
+		if err := t.flush(); err != nil {
 			return err
-		})
+		}
+		k.room = s.most - now
+		s.doors.saw(k.room, time.Now())
 	}
-	return k, t.flush()
+	return t.flush()
 }
 
 func (k *known) readCalls(rows pgx.Rows) error {
@@ -199,21 +228,19 @@ func (k *known) readKeys(rows pgx.Rows) error {
 }
 
 // admit says what becomes of a parcel, and keeps it in mind for its twins in
-// the same group.
-func (k *known) admit(p *parcel) queue.Receipt {
+// the same group. A new one has its place then.
+func (k *known) admit(p *parcel, seq int64) queue.Receipt {
 	if c := k.calls[p.id]; c != nil {
 		return k.again(p, c)
 	}
 	if r, taken := k.taken(p); taken {
 		return r
 	}
-	if k.bounded {
-		if k.room <= 0 {
-			return queue.Receipt{Admission: queue.Full}
-		}
-		k.room--
+	if k.room <= 0 {
+		return queue.Receipt{Admission: queue.Full}
 	}
-	p.seq, k.seqs = k.seqs[0], k.seqs[1:]
+	k.room--
+	p.seq = seq
 	k.calls[p.id] = &stored{queue.Facts{ID: p.id, Endpoint: p.Endpoint, Method: p.Method}, p.sealed}
 	if len(p.prints) > 0 {
 		d := &p.prints[0]
@@ -269,70 +296,84 @@ func (p *parcel) window() time.Duration {
 }
 
 const (
-	insertCalls = `INSERT INTO calls (seq, gate, id, method, template, tenant, priority, correlation, traceparent, repeatable,
-			not_before, expires, created, size, next_at)
-		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::smallint[], $8::text[],
-			$9::text[], $10::boolean[], $11::bigint[], $12::bigint[], $13::bigint[], $14::integer[], $15::bigint[])`
-	insertRequests = `INSERT INTO requests (seq, sealed) SELECT * FROM unnest($1::bigint[], $2::bytea[])`
-	insertKeys     = `INSERT INTO taken (print, body, key, id, until)
-		SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::text[], $5::bigint[])`
+	copyCalls = `COPY calls (seq, gate, not_before, expires, created, next_at, size, priority, repeatable, id, method, template, tenant,
+		correlation, traceparent, request) FROM STDIN BINARY`
+	copyDue  = `COPY due (gate, next_at, seq, expires, priority) FROM STDIN BINARY`
+	copyKeys = `COPY taken (print, body, key, id, until) FROM STDIN BINARY`
 	// another gateway may have taken one anew
 	dropKeys = `DELETE FROM taken t USING unnest($1::bytea[], $2::bigint[]) u(print, until)
 		WHERE t.print = u.print AND t.until = u.until`
 )
 
-// store queues the statements that write new calls. Keys go first and in
-// order: two gateways that take the same ones wait for each other, and the one
-// that comes late is told of the duplicate and looks again.
-func (t *tx) store(fresh []*parcel, k *known) {
-	t.storeKeys(fresh, k)
-	n := len(fresh)
-	seq, gate, size, priority, again := make([]int64, n), make([]int64, n), make([]int32, n), make([]int16, n), make([]bool, n)
-	notBefore, expires, created, nextAt := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
-	var words [6][]string
-	for i := range words {
-		words[i] = make([]string, n)
+// store writes new calls, and commits. Keys go first and in order: two gateways
+// that take the same ones wait for each other, and the one that comes late is
+// told of the duplicate and looks again.
+func (t *tx) store(fresh []*parcel, k *known) error {
+	k.drop(t)
+	f := newFlight()
+	defer f.land()
+	if !t.begun && len(k.overdue) == 0 {
+		f.say(begin)
 	}
-	sealed := make([][]byte, n)
-	for i, p := range fresh {
-		seq[i], gate[i], size[i], priority[i], again[i] = p.seq, p.gate, int32(len(p.Body)), int16(p.Priority), p.Repeatable
-		for j, w := range [6]string{p.id, p.Method, p.Template, p.Tenant, p.CorrelationID, p.TraceParent} {
-			words[j][i] = w
+	if keyed := withKeys(fresh); len(keyed) > 0 {
+		f.copy(copyKeys)
+		for _, p := range keyed {
+			d := &p.prints[0]
+			f.row(5)
+			f.bytea(d.Key)
+			f.bytea(d.Body)
+			f.texts(d.By, p.id)
+			f.bigints(nanos(p.now.Add(p.window())))
 		}
-		at := nanos(p.now)
-		notBefore[i], expires[i], created[i], nextAt[i] = nanos(p.NotBefore), nanos(p.Expires), at, max(at, nanos(p.NotBefore))
-		sealed[i] = p.sealed
-		t.move(p.gate, queue.Queued, "", 1)
+		f.done()
 	}
-	t.queue(insertCalls, seq, gate, words[0], words[1], words[2], words[3], priority, words[4], words[5], again, notBefore,
-		expires, created, size, nextAt)
-	t.queue(insertRequests, seq, sealed)
+	f.copy(copyCalls)
+	for _, p := range fresh {
+		f.row(16)
+		f.bigints(p.seq, p.gate, nanos(p.NotBefore), nanos(p.Expires), nanos(p.now), p.due())
+		f.integer(int32(len(p.Body)))
+		f.smallint(int16(p.Priority))
+		f.boolean(p.Repeatable)
+		f.texts(p.id, p.Method, p.Template, p.Tenant, p.CorrelationID, p.TraceParent)
+		f.bytea(p.sealed)
+		t.live(p.gate, p.Priority, 1)
+	}
+	f.done()
+	f.copy(copyDue)
+	for _, p := range fresh {
+		f.row(5)
+		f.bigints(p.gate, p.due(), p.seq, nanos(p.Expires))
+		f.smallint(int16(p.Priority))
+	}
+	f.done()
+	f.say(t.ledger.text() + "; COMMIT")
+	return t.send(f)
 }
 
-func (t *tx) storeKeys(fresh []*parcel, k *known) {
-	if len(k.overdue) > 0 {
-		var prints [][]byte
-		var until []int64
-		for _, d := range slices.Sorted(maps.Keys(k.overdue)) {
-			prints, until = append(prints, []byte(d)), append(until, k.overdue[d])
-		}
-		t.queue(dropKeys, prints, until)
+// due is when the call may first be sent.
+func (p *parcel) due() int64 { return max(nanos(p.now), nanos(p.NotBefore)) }
+
+// drop queues the end of keys whose window is over.
+func (k *known) drop(t *tx) {
+	if len(k.overdue) == 0 {
+		return
 	}
-	keyed := make([]*parcel, 0, len(fresh))
-	for _, p := range fresh {
+	var prints [][]byte
+	var until []int64
+	for _, d := range slices.Sorted(maps.Keys(k.overdue)) {
+		prints, until = append(prints, []byte(d)), append(until, k.overdue[d])
+	}
+	t.queue(dropKeys, prints, until)
+}
+
+// withKeys selects the parcels with an idempotency key, in the order of these.
+func withKeys(all []*parcel) []*parcel {
+	keyed := make([]*parcel, 0, len(all))
+	for _, p := range all {
 		if len(p.prints) > 0 {
 			keyed = append(keyed, p)
 		}
 	}
-	if len(keyed) == 0 {
-		return
-	}
 	slices.SortFunc(keyed, func(a, b *parcel) int { return bytes.Compare(a.prints[0].Key, b.prints[0].Key) })
-	n := len(keyed)
-	print, body, by, id, until := make([][]byte, n), make([][]byte, n), make([]string, n), make([]string, n), make([]int64, n)
-	for i, p := range keyed {
-		d := &p.prints[0]
-		print[i], body[i], by[i], id[i], until[i] = d.Key, d.Body, d.By, p.id, nanos(p.now.Add(p.window()))
-	}
-	t.queue(insertKeys, print, body, by, id, until)
+	return keyed
 }

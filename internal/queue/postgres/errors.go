@@ -27,6 +27,9 @@ func failed(err error) error {
 // errSlow is the cause with which a step ends that the server did not answer.
 var errSlow = errors.New("the server did not answer in time")
 
+// errMet ends a step that another session was at first.
+var errMet = fmt.Errorf("somebody else has changed the call in this instant: try again: %w", queue.ErrState)
+
 // wrap says what kind of failure an error of the driver is, and what to do.
 // The error itself ends here: it may hold the whole configuration. Its text
 // names host, user and database, and no value that was bound.
@@ -90,7 +93,7 @@ func sort(code string) (do string, kind error) {
 func passing(err error) bool {
 	f, ok := errors.AsType[failure](err)
 	if !ok {
-		return false
+		return errors.Is(err, errMet)
 	}
 	e, ok := errors.AsType[*pgconn.PgError](f.err)
 	if !ok {
@@ -99,11 +102,24 @@ func passing(err error) bool {
 	}
 	switch e.Code {
 	case "40001", "40P01", // serialization failure, deadlock
-		"23505",                            // another gateway took the id or the key in this instant
+		"23505",                            // somebody has taken the id or the key
+		"22012",                            // a lease was lost
 		"57P01", "57P02", "57P03", "25P03": // the server ended this session
 		return true
 	}
 	return false
+}
+
+// met tells that an id, a key or a place was taken already.
+func met(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "23505"
+}
+
+// lost tells that not all claims of saveAll were held.
+func lost(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "22012"
 }
 
 // moved tells that the server takes no writes any more.

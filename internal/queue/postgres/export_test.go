@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -16,3 +17,18 @@ var Sort = sort
 func (s *Store) Setting(ctx context.Context, name string, to *string) error {
 	return s.rows(ctx, "SELECT current_setting($1)", []any{name}, func(r pgx.Rows) error { return r.Scan(to) })
 }
+
+// Doors is doors.
+type Doors = doors
+
+// Wariness is wariness.
+const Wariness = wariness
+
+// NewDoors makes doors.
+func NewDoors(bounded bool) *Doors { return &doors{bounded: bounded} }
+
+// MayBeBlind is mayBeBlind, and so are the others.
+func (d *doors) MayBeBlind(n int, now time.Time) bool { return d.mayBeBlind(n, now) }
+func (d *doors) Saw(room int, now time.Time)          { d.saw(room, now) }
+func (d *doors) Met()                                 { d.met() }
+func (d *doors) Places(n int) int64                   { return d.places(n) }

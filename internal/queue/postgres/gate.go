@@ -14,6 +14,8 @@ type gateKey struct{ endpoint, key string }
 
 // gateIDs knows the numbers of gates, which never change. The zero value is ready.
 type gateIDs struct {
+	making sync.Mutex
+
 	mu    sync.RWMutex
 	byKey map[gateKey]int64
 	byID  map[int64]gateKey
@@ -45,6 +47,11 @@ func (g *gateIDs) learn(id int64, k gateKey) {
 // gateOf returns the number of the gate of a quota key and makes it if there
 // is none.
 func (s *Store) gateOf(ctx context.Context, k gateKey) (int64, error) {
+	if id, ok := s.gates.id(k); ok {
+		return id, nil
+	}
+	s.gates.making.Lock() // one after the other: each would want a connection
+	defer s.gates.making.Unlock()
 	if id, ok := s.gates.id(k); ok {
 		return id, nil
 	}
@@ -109,11 +116,11 @@ func (s *Store) SetGate(ctx context.Context, now time.Time, change queue.GateCha
 }
 
 // gatesQuery finds the longest due call of each gate by the head of each priority.
-const gatesQuery = `SELECT g.endpoint, g.key, g.closed, g.source, g.paused, g.most, g.served, g.running,
-		coalesce((SELECT sum(n) FROM tallies t WHERE t.state = 0 AND t.gate = g.gate), 0)::bigint,
-		coalesce((SELECT min(h.next_at) FROM generate_series(0, 9) p CROSS JOIN LATERAL (SELECT next_at FROM calls c
-			WHERE c.state = 0 AND c.gate = g.gate AND c.priority = p::smallint ORDER BY next_at LIMIT 1) h), 0)
-	FROM gates g ORDER BY g.endpoint, g.key`
+const gatesQuery = `SELECT g.endpoint, g.key, g.closed, g.source, g.paused, g.most, g.served, l.running,
+		coalesce((SELECT sum(n) FROM tallies t WHERE t.state = 0 AND t.gate = g.gate), 0)::bigint - l.running,
+		coalesce((SELECT min(h.next_at) FROM generate_series(0, 9) p CROSS JOIN LATERAL (SELECT next_at FROM due d
+			WHERE d.gate = g.gate AND d.priority = p::smallint ORDER BY next_at LIMIT 1) h), 0)
+	FROM gates g CROSS JOIN LATERAL (SELECT count(*) AS running FROM leases l WHERE l.gate = g.gate) l ORDER BY g.endpoint, g.key`
 
 // Gates implements queue.Gates.
 func (s *Store) Gates(ctx context.Context) ([]queue.Gate, error) {

@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/heedproject/heed/internal/queue"
 )
@@ -12,9 +14,10 @@ import (
 // last and in order, so that transactions which meet wait and do not lock each
 // other out.
 //
-// The calls of a gate that run are counted in its row, which a claim locks:
-// that is what the hard limit holds by. All other counts are spread over lanes,
-// so that those who enqueue at once do not wait for one another.
+// Counts are spread over lanes, so that those who enqueue at once do not wait
+// for one another. Calls that have not ended are counted by priority, whether
+// they run or not: so a claim counts nothing, and knows where it need not look.
+// What runs is counted by the rows of leases.
 type ledger struct {
 	lane   int
 	counts map[tally]int
@@ -24,32 +27,37 @@ type ledger struct {
 type tally struct {
 	state  queue.State
 	gate   int64
-	reason string
+	reason string // of what has not ended: its priority
 }
 
 // mark is what changes in the row of a gate.
 type mark struct {
-	running int
-	closed  int64
-	source  string
+	closed int64
+	source string
 }
 
 // lanes is over how many rows each count is spread.
 const lanes = 16
 
-// move counts n calls of a gate more (or fewer) in a state.
-func (l *ledger) move(gate int64, s queue.State, reason string, n int) {
-	if s == queue.Running {
-		l.mark(gate).running += n
+// live counts n calls of a gate more (or fewer) that have not ended.
+func (l *ledger) live(gate int64, priority, n int) {
+	l.count(tally{queue.Queued, gate, strconv.Itoa(priority)}, n)
+}
+
+// move counts n calls like this one more (or fewer) in the state that it has.
+func (l *ledger) move(r *row, s queue.State, reason string, n int) {
+	if s.Ended() {
+		l.count(tally{s, r.gate, reason}, n)
 		return
 	}
-	if !s.Ended() {
-		reason = "" // the reasons of waits are not counted
-	}
+	l.live(r.gate, r.Priority, n)
+}
+
+func (l *ledger) count(k tally, n int) {
 	if l.counts == nil {
 		l.counts = map[tally]int{}
 	}
-	l.counts[tally{s, gate, reason}] += n
+	l.counts[k] += n
 }
 
 // close keeps a gate closed for longer; what is told late does not open it.
@@ -71,10 +79,8 @@ func (l *ledger) mark(gate int64) *mark {
 	return m
 }
 
-const markGates = `UPDATE gates g SET running = g.running + u.running,
-		source = CASE WHEN u.closed > g.closed THEN u.source ELSE g.source END, closed = greatest(g.closed, u.closed)
-	FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::text[]) u(gate, running, closed, source)
-	WHERE g.gate = u.gate`
+const closeGates = `UPDATE gates g SET source = u.source, closed = u.closed
+	FROM unnest($1::bigint[], $2::bigint[], $3::text[]) u(gate, closed, source) WHERE g.gate = u.gate AND g.closed < u.closed`
 
 const addTallies = `INSERT INTO tallies (state, gate, reason, lane, n)
 	SELECT u.state, u.gate, u.reason, $5, u.n FROM unnest($1::smallint[], $2::bigint[], $3::text[], $4::bigint[]) u(state, gate, reason, n)
@@ -84,22 +90,39 @@ const addTallies = `INSERT INTO tallies (state, gate, reason, lane, n)
 func (l *ledger) write(t *tx) {
 	if len(l.gates) > 0 {
 		ids := slices.Sorted(maps.Keys(l.gates))
-		running, closed, source := make([]int32, len(ids)), make([]int64, len(ids)), make([]string, len(ids))
+		closed, source := make([]int64, len(ids)), make([]string, len(ids))
 		for i, id := range ids {
 			m := l.gates[id]
-			running[i], closed[i], source[i] = int32(m.running), m.closed, m.source
+			closed[i], source[i] = m.closed, m.source
 		}
-		t.queue(markGates, ids, running, closed, source)
+		t.queue(closeGates, ids, closed, source)
 	}
-	maps.DeleteFunc(l.counts, func(_ tally, n int) bool { return n == 0 })
-	if len(l.counts) > 0 {
-		keys := slices.SortedFunc(maps.Keys(l.counts), func(a, b tally) int {
-			return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(a.gate, b.gate), cmp.Compare(a.reason, b.reason))
-		})
+	if keys := l.tallies(); len(keys) > 0 {
 		states, gates, reasons, n := make([]int16, len(keys)), make([]int64, len(keys)), make([]string, len(keys)), make([]int64, len(keys))
 		for i, k := range keys {
 			states[i], gates[i], reasons[i], n[i] = int16(k.state), k.gate, k.reason, int64(l.counts[k])
 		}
 		t.queue(addTallies, states, gates, reasons, n, int16(l.lane))
 	}
+}
+
+// tallies lists the counts that change, in the order in which they are written.
+func (l *ledger) tallies() []tally {
+	maps.DeleteFunc(l.counts, func(_ tally, n int) bool { return n == 0 })
+	return slices.SortedFunc(maps.Keys(l.counts), func(a, b tally) int {
+		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(a.gate, b.gate), cmp.Compare(a.reason, b.reason))
+	})
+}
+
+// text writes the counts of calls that have not ended as a statement: it is all
+// numbers.
+func (l *ledger) text() string {
+	b := []byte("INSERT INTO tallies AS t (state, gate, reason, lane, n) VALUES ")
+	for i, k := range l.tallies() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, "(%d,%d,'%s',%d,%d)", k.state, k.gate, k.reason, l.lane, l.counts[k])
+	}
+	return string(append(b, " ON CONFLICT (state, gate, reason, lane) DO UPDATE SET n = t.n + excluded.n"...))
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -17,7 +18,7 @@ func (s *Store) operate(ctx context.Context, word, id string, f func(*tx, *row) 
 	}
 	return s.attempt(ctx, word+" a call in "+s.name, func(t *tx) error {
 		t.lane = s.claimLane()
-		rows, err := s.load(t, "c.id = $1 FOR UPDATE", id)
+		rows, err := s.load(t, fromAll+" WHERE c.id = $1 FOR UPDATE OF c", id)
 		if err != nil {
 			return err
 		}
@@ -38,16 +39,21 @@ func unfit(word string, r *row) error {
 
 // request reads the sealed request of a call; nil: it is not kept.
 func (t *tx) request(r *row) (sealed []byte, err error) {
-	t.queue("SELECT (SELECT sealed FROM requests WHERE seq = $1)", r.seq).
+	t.queue("SELECT request FROM calls WHERE seq = $1", r.seq).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&sealed) })
 	return sealed, t.flush()
 }
 
-// saveOne saves a call that nobody holds.
+// saveOne saves a call that nobody holds. If a worker has claimed it in this
+// instant it is looked at again.
 func (t *tx) saveOne(c change) error {
 	c.token = 0
-	if err := t.save([]change{c}, func(int64) {}); err != nil {
+	was := errMet
+	if err := t.save([]change{c}, func(int64) { was = nil }); err != nil {
 		return err
+	}
+	if err := t.flush(); err != nil || was != nil {
+		return cmp.Or(err, was)
 	}
 	t.follow([]change{c})
 	return nil
@@ -74,7 +80,7 @@ func (s *Store) Edit(ctx context.Context, now time.Time, id string, said queue.R
 			return err
 		}
 		t.queue("INSERT INTO revisions (seq, revision, sealed) VALUES ($1, $2, $3)", r.seq, r.Revision, original)
-		t.queue("UPDATE requests SET sealed = $2 WHERE seq = $1", r.seq, sealed)
+		t.queue("UPDATE calls SET request = $2 WHERE seq = $1", r.seq, sealed)
 		c := r.change()
 		r.Revision++
 		return t.saveOne(c)
@@ -124,7 +130,10 @@ func (s *Store) hold(word string, t *tx, now time.Time, r *row, said queue.Reque
 		return fmt.Errorf("%s call %s: its idempotency key is that of call %s: give it another (heed calls edit): %w", word, r.ID, held.ID, queue.ErrState)
 	}
 	if !taken {
-		t.storeKeys([]*parcel{p}, k)
+		d := &p.prints[0]
+		k.drop(t)
+		t.queue("INSERT INTO taken (print, body, key, id, until) VALUES ($1, $2, $3, $4, $5)", d.Key, d.Body, d.By, p.id,
+			nanos(now.Add(p.window())))
 	}
 	return nil
 }
@@ -140,7 +149,7 @@ func (s *Store) Replay(ctx context.Context, now time.Time, again queue.Replay) e
 		}
 		c := r.change()
 		r.Restart(now, again)
-		t.queue("DELETE FROM answers WHERE seq = $1", r.seq)
+		t.queue("UPDATE calls SET answer = NULL WHERE seq = $1", r.seq)
 		return t.saveOne(c)
 	})
 }
@@ -165,7 +174,7 @@ func (s *Store) Cancel(ctx context.Context, now time.Time, id string) error {
 // stays taken for its window.
 func (s *Store) release(t *tx, r *row) error {
 	var all [][]byte
-	t.queue("SELECT sealed FROM requests WHERE seq = $1 UNION ALL SELECT sealed FROM revisions WHERE seq = $1", r.seq).
+	t.queue("SELECT request FROM calls WHERE seq = $1 AND request IS NOT NULL UNION ALL SELECT sealed FROM revisions WHERE seq = $1", r.seq).
 		Query(func(rows pgx.Rows) (err error) {
 			all, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
 			return err

@@ -58,8 +58,8 @@ func (s *Store) query(ctx context.Context, text string, args []any, f func(pgx.R
 	return seen, failed(slow(ctx, rows.Err()))
 }
 
-// from joins a call with its gate and that of the whole endpoint.
-const from = ` FROM calls c JOIN gates g USING (gate) LEFT JOIN gates e ON e.endpoint = g.endpoint AND e.key = ''`
+// withGate joins a call with its gate and that of the whole endpoint.
+const withGate = ` JOIN gates g ON g.gate = c.gate LEFT JOIN gates e ON e.endpoint = g.endpoint AND e.key = ''`
 
 const gateColumns = `, g.endpoint, g.key, greatest(g.closed, coalesce(e.closed, 0))`
 
@@ -76,13 +76,13 @@ func shown(rows pgx.Rows, more ...any) (*row, error) {
 	return r, r.read()
 }
 
-// get reads one call and a sealed record of it; nil: it is not kept.
-func (s *Store) get(ctx context.Context, id, table string) (r *row, sealed []byte, err error) {
+// get reads one call and a sealed column of it; nil: it is not kept.
+func (s *Store) get(ctx context.Context, id, column string) (r *row, sealed []byte, err error) {
 	none := fmt.Errorf("call %.64q: %w", id, queue.ErrNotFound)
 	if !fits(id) {
 		return nil, nil, none
 	}
-	err = s.rows(ctx, "SELECT "+columns+gateColumns+", c.trail, x.sealed"+from+" LEFT JOIN "+table+" x USING (seq) WHERE c.id = $1",
+	err = s.rows(ctx, "SELECT "+columns+gateColumns+", c.trail, c."+column+" FROM "+fromAll+withGate+" WHERE c.id = $1",
 		[]any{id}, func(rows pgx.Rows) (err error) {
 			r, err = shown(rows, &sealed)
 			return err
@@ -95,7 +95,7 @@ func (s *Store) get(ctx context.Context, id, table string) (r *row, sealed []byt
 
 // Get implements queue.Reader.
 func (s *Store) Get(ctx context.Context, id string) (queue.Facts, error) {
-	r, _, err := s.get(ctx, id, "answers")
+	r, _, err := s.get(ctx, id, "answer")
 	if err != nil {
 		return queue.Facts{}, err
 	}
@@ -115,7 +115,11 @@ func (s *Store) List(ctx context.Context, f queue.Filter) (queue.Page, error) {
 	var page queue.Page
 	var last int64
 	args = append(args, limit+1)
-	text := "SELECT " + columns + gateColumns + ", NULL::bytea" + from + where + " ORDER BY c.seq LIMIT $" + strconv.Itoa(len(args))
+	from := fromAll
+	if len(f.States) > 0 && !slices.ContainsFunc(f.States, func(s queue.State) bool { return s <= queue.Done }) {
+		from, where = fromEnded, where+" AND b.state > 2"
+	}
+	text := "SELECT " + columns + gateColumns + ", NULL::bytea FROM " + from + withGate + where + " ORDER BY c.seq LIMIT $" + strconv.Itoa(len(args))
 	err = s.rows(ctx, text, args, func(rows pgx.Rows) error {
 		r, err := shown(rows)
 		if err != nil {
@@ -170,29 +174,22 @@ func conditions(f queue.Filter) (where string, args []any, err error) {
 		add("c.seq >", after)
 	}
 	if len(f.States) > 0 {
-		parts = append(parts, stateCondition(f.States))
+		words := make([]string, len(f.States))
+		for i, s := range f.States {
+			words[i] = strconv.Itoa(int(s))
+		}
+		parts = append(parts, stateOf+" IN ("+strings.Join(words, ",")+")")
 	}
 	return " WHERE " + strings.Join(parts, " AND "), args, nil
-}
-
-// stateCondition lets the planner see that the index of broken calls serves.
-func stateCondition(states []queue.State) string {
-	words := make([]string, len(states))
-	ended := ""
-	if !slices.ContainsFunc(states, func(s queue.State) bool { return s <= queue.Done }) {
-		ended = "c.state > 2 AND "
-	}
-	for i, s := range states {
-		words[i] = strconv.Itoa(int(s))
-	}
-	return ended + "c.state IN (" + strings.Join(words, ",") + ")"
 }
 
 // Counts implements queue.Reader.
 func (s *Store) Counts(ctx context.Context) ([]queue.Count, error) {
 	var all []queue.Count
 	err := s.rows(ctx, `SELECT g.endpoint, t.state, t.reason, sum(t.n)::bigint
-		FROM (SELECT gate, state, reason, n FROM tallies UNION ALL SELECT gate, 1, '', running FROM gates) t JOIN gates g USING (gate)
+		FROM (SELECT gate, state, CASE WHEN state = 0 THEN '' ELSE reason END AS reason, n FROM tallies
+			UNION ALL SELECT gate, 0, '', -count(*) FROM leases GROUP BY gate
+			UNION ALL SELECT gate, 1, '', count(*) FROM leases GROUP BY gate) t JOIN gates g USING (gate)
 		GROUP BY 1, 2, 3 HAVING sum(t.n) <> 0 ORDER BY 1, 2, 3`, nil, func(rows pgx.Rows) error {
 		var c queue.Count
 		var state int16
@@ -206,7 +203,7 @@ func (s *Store) Counts(ctx context.Context) ([]queue.Count, error) {
 
 // Reveal implements queue.Opener.
 func (s *Store) Reveal(ctx context.Context, id string) (queue.Call, error) {
-	r, sealed, err := s.get(ctx, id, "requests")
+	r, sealed, err := s.get(ctx, id, "request")
 	if err != nil {
 		return queue.Call{}, err
 	}
@@ -219,7 +216,7 @@ func (s *Store) Reveal(ctx context.Context, id string) (queue.Call, error) {
 
 // Answer implements queue.Opener.
 func (s *Store) Answer(ctx context.Context, id string) (queue.Result, error) {
-	r, sealed, err := s.get(ctx, id, "answers")
+	r, sealed, err := s.get(ctx, id, "answer")
 	if err != nil {
 		return queue.Result{}, err
 	}
@@ -233,7 +230,7 @@ func (s *Store) Answer(ctx context.Context, id string) (queue.Result, error) {
 
 // Revisions implements queue.Opener.
 func (s *Store) Revisions(ctx context.Context, id string) ([]queue.Request, error) {
-	r, _, err := s.get(ctx, id, "requests")
+	r, _, err := s.get(ctx, id, "request")
 	if err != nil {
 		return nil, err
 	}

@@ -10,15 +10,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// unreleased is how many versions of the schema there were before the first
+// release. What they hold is not brought up.
+const unreleased = 1
+
 // migrations bring an older schema up, all in one transaction. What has been
 // released is never changed; a change is a new entry.
 //
+// A call that has not ended has a row in due, or in leases while it is claimed:
+// whoever deletes that row may change the call, and nobody else. One that has
+// ended has a row in ends. These rows are small and come and go; that of the
+// call itself is written when it is enqueued and when it is settled, in place,
+// as no index has a column of it that changes.
+//
 // Times are nanoseconds since 1970, 0 for none: timestamptz holds microseconds
-// only. Requests lie apart from calls, so that claiming and settling rewrites
-// small rows; what is sealed does not shrink, and is not tried to. Words are
-// compared byte by byte, whatever the collation of the database.
+// only. What is sealed does not shrink, and is not tried to. Words are compared
+// byte by byte, whatever the collation of the database.
 var migrations = []string{`
-CREATE SEQUENCE places;
 CREATE SEQUENCE tokens;
 
 CREATE TABLE gates (
@@ -30,7 +38,6 @@ CREATE TABLE gates (
 	paused boolean NOT NULL DEFAULT false,
 	most integer NOT NULL DEFAULT 0,
 	served bigint NOT NULL DEFAULT 0,
-	running integer NOT NULL DEFAULT 0,
 	UNIQUE (endpoint, key)
 ) WITH (fillfactor = 25);
 
@@ -48,7 +55,6 @@ CREATE TABLE calls (
 	ended bigint NOT NULL DEFAULT 0,
 	kept_until bigint NOT NULL DEFAULT 0,
 	token bigint NOT NULL DEFAULT 0,
-	lease_until bigint NOT NULL DEFAULT 0,
 	size integer NOT NULL,
 	revision integer NOT NULL DEFAULT 1,
 	status integer NOT NULL DEFAULT 0,
@@ -57,7 +63,6 @@ CREATE TABLE calls (
 	state smallint NOT NULL DEFAULT 0,
 	priority smallint NOT NULL,
 	repeatable boolean NOT NULL,
-	begun boolean NOT NULL DEFAULT false,
 	id text COLLATE "C" NOT NULL UNIQUE,
 	method text COLLATE "C" NOT NULL,
 	template text COLLATE "C" NOT NULL,
@@ -68,26 +73,50 @@ CREATE TABLE calls (
 	class text COLLATE "C" NOT NULL DEFAULT '',
 	wait_source text COLLATE "C" NOT NULL DEFAULT '',
 	trail bytea,
-	note bytea
-) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX due ON calls (gate, priority, next_at, seq) WHERE state = 0;
-CREATE INDEX leases ON calls (lease_until) WHERE state = 1;
-CREATE INDEX expiring ON calls (expires) WHERE state = 0 AND expires > 0;
-CREATE INDEX broken ON calls (state, seq) WHERE state > 2;
-CREATE INDEX kept ON calls (kept_until) WHERE state > 1;
+	note bytea,
+	request bytea,
+	answer bytea
+) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+ALTER TABLE calls ALTER COLUMN request SET STORAGE EXTERNAL, ALTER COLUMN answer SET STORAGE EXTERNAL;
 
-CREATE TABLE requests (seq bigint PRIMARY KEY, sealed bytea NOT NULL)
-	WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
-CREATE TABLE answers (seq bigint PRIMARY KEY, sealed bytea NOT NULL);
+CREATE TABLE due (
+	gate bigint NOT NULL,
+	next_at bigint NOT NULL,
+	seq bigint NOT NULL,
+	expires bigint NOT NULL,
+	priority smallint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX line ON due (gate, priority, next_at, seq);
+CREATE INDEX expiring ON due (expires) WHERE expires > 0;
+
+CREATE TABLE leases (
+	gate bigint NOT NULL,
+	seq bigint NOT NULL,
+	token bigint NOT NULL,
+	until bigint NOT NULL,
+	begun boolean NOT NULL,
+	PRIMARY KEY (gate, seq)
+) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX running_out ON leases (until);
+
+CREATE TABLE ends (
+	kept_until bigint NOT NULL,
+	seq bigint NOT NULL,
+	state smallint NOT NULL,
+	PRIMARY KEY (kept_until, seq)
+);
+CREATE INDEX broken ON ends (seq) WHERE state > 2;
+
 CREATE TABLE revisions (
 	seq bigint NOT NULL,
 	revision integer NOT NULL,
 	sealed bytea NOT NULL,
 	PRIMARY KEY (seq, revision)
 );
-ALTER TABLE requests ALTER COLUMN sealed SET STORAGE EXTERNAL;
-ALTER TABLE answers ALTER COLUMN sealed SET STORAGE EXTERNAL;
 ALTER TABLE revisions ALTER COLUMN sealed SET STORAGE EXTERNAL;
+
+CREATE VIEW requests AS SELECT seq, request AS sealed FROM calls WHERE request IS NOT NULL;
+CREATE VIEW answers AS SELECT seq, answer AS sealed FROM calls WHERE answer IS NOT NULL;
 
 CREATE TABLE taken (
 	print bytea PRIMARY KEY,
@@ -118,20 +147,25 @@ func (s *Store) migrate(ctx context.Context) error {
 			return err
 		}
 		version, err := s.version(t)
-		if err != nil || version == len(migrations) {
+		newest := unreleased + len(migrations)
+		switch {
+		case err != nil || version == newest:
 			return err
-		}
-		if version > len(migrations) {
+		case version > newest:
 			return fmt.Errorf("open %s: schema %s has version %d, this heed knows %d: start the newer heed, "+
-				"or name another schema: %w", s.name, s.schema, version, len(migrations), queue.ErrSchema)
+				"or name another schema: %w", s.name, s.schema, version, newest, queue.ErrSchema)
+		case version > 0 && version <= unreleased:
+			return fmt.Errorf("open %s: schema %s has version %d, of a heed before its first release; this one reads %d to %d: "+
+				"write its calls out with that heed (heed calls export), name another schema, and read them in (heed calls import): %w",
+				s.name, s.schema, version, unreleased+1, newest, queue.ErrSchema)
 		}
-		for _, m := range migrations[version:] {
+		for _, m := range migrations[max(version-unreleased, 0):] {
 			if err := t.script(m); err != nil {
 				return err
 			}
 		}
 		t.queue("DELETE FROM schema_version")
-		t.queue("INSERT INTO schema_version VALUES ($1)", len(migrations))
+		t.queue("INSERT INTO schema_version VALUES ($1)", newest)
 		return t.commit()
 	})
 }

@@ -67,7 +67,7 @@ func (s *Store) settle(ctx context.Context, lane int, group []*step[*ends]) erro
 			holds = append(holds, hold{st.in.claims[i].ID, st.in.claims[i].Lease.Token})
 		}
 	}
-	begun := false
+	begun, sure := false, true
 	err := s.attempt(ctx, "settle calls in "+s.name, func(t *tx) error {
 		t.lane = lane
 		b := &settling{s: s, t: t, rows: map[hold]*row{}, saved: map[int64]bool{}}
@@ -75,7 +75,13 @@ func (s *Store) settle(ctx context.Context, lane int, group []*step[*ends]) erro
 			return err
 		}
 		begun = true
-		return b.settle(group)
+		changes := b.apply(group)
+		if !sure || b.doubt {
+			return b.settle(group, changes)
+		}
+		err := t.saveAll(changes)
+		sure = !lost(err)
+		return err
 	})
 	if err != nil && begun {
 		s.leases.doubtful(holds)
@@ -110,17 +116,15 @@ func (b *settling) load(holds []hold) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	rows, err := b.s.load(b.t, "c.id = ANY($1)", unknown)
+	rows, err := b.s.load(b.t, fromRunning+" WHERE c.id = ANY($1)", unknown)
 	for _, r := range rows {
-		if r.State == queue.Running {
-			b.rows[hold{r.ID, r.token}] = r
-		}
+		b.rows[hold{r.ID, r.token}] = r
 	}
 	return err
 }
 
-// settle applies the outcomes, saves the calls and writes what follows from it.
-func (b *settling) settle(group []*step[*ends]) error {
+// apply makes the changes that the outcomes are.
+func (b *settling) apply(group []*step[*ends]) []change {
 	var changes []change
 	seen := map[hold]bool{}
 	for _, st := range group {
@@ -145,6 +149,12 @@ func (b *settling) settle(group []*step[*ends]) error {
 		}
 	}
 	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.seq, b.seq) })
+	return changes
+}
+
+// settle saves the calls that are still held, finds out about the others, and
+// writes what follows.
+func (b *settling) settle(group []*step[*ends], changes []change) error {
 	if err := b.t.save(changes, func(seq int64) { b.saved[seq] = true }); err != nil {
 		return err
 	}
@@ -175,7 +185,7 @@ func (b *settling) settledBefore(changes []change) error {
 		}
 	}
 	b.t.queue(`SELECT c.id, c.token FROM calls c JOIN unnest($1::bigint[], $2::bigint[]) u(seq, token) USING (seq)
-		WHERE c.token = u.token AND c.state <> 1`, seqs, tokens).Query(func(rows pgx.Rows) error {
+		WHERE c.token = u.token`, seqs, tokens).Query(func(rows pgx.Rows) error {
 		var h hold
 		_, err := pgx.ForEachRow(rows, []any{&h.id, &h.token}, func() error {
 			b.rows[h] = nil // neither lost nor saved
@@ -196,41 +206,28 @@ func (b *settling) report(e *ends) {
 	}
 }
 
-const (
-	dropRequests = `DELETE FROM requests WHERE seq = ANY($1)`
-	keepAnswers  = `INSERT INTO answers (seq, sealed) SELECT * FROM unnest($1::bigint[], $2::bytea[])
-		ON CONFLICT (seq) DO UPDATE SET sealed = excluded.sealed`
-)
-
-// follow queues what follows from changes that were saved: bodies of what is
-// done are erased, answers kept, and the calls counted anew.
+// follow counts anew what was saved.
 func (t *tx) follow(changes []change) {
-	var done, answered []int64
-	var answers [][]byte
 	for i := range changes {
 		c := &changes[i]
-		t.move(c.gate, c.was, c.reason, -1)
-		t.move(c.gate, c.State, c.Reason, 1)
-		if c.State == queue.Done {
-			done = append(done, c.seq)
-		}
-		if c.answer != nil {
-			answered, answers = append(answered, c.seq), append(answers, c.answer)
-		}
-	}
-	if len(done) > 0 {
-		t.queue(dropRequests, done)
-	}
-	if len(answered) > 0 {
-		t.queue(keepAnswers, answered, answers)
+		t.move(c.row, c.was, c.reason, -1)
+		t.move(c.row, c.State, c.Reason, 1)
 	}
 }
 
+// Where calls are looked for: among those that run, wait or have ended, or all.
+const (
+	fromRunning = `leases l JOIN calls c USING (gate, seq)`
+	fromWaiting = `due d JOIN calls c USING (seq) LEFT JOIN leases l ON false`
+	fromEnded   = `ends b JOIN calls c USING (seq) LEFT JOIN leases l ON false`
+	fromAll     = `calls c LEFT JOIN leases l ON l.gate = c.gate AND l.seq = c.seq`
+)
+
 // load reads calls with their trails.
-func (s *Store) load(t *tx, where string, args ...any) ([]*row, error) {
+func (s *Store) load(t *tx, from string, args ...any) ([]*row, error) {
 	var all []*row
 	gates := map[int64]bool{}
-	t.queue("SELECT "+columns+", c.trail FROM calls c WHERE "+where, args...).Query(func(rows pgx.Rows) error {
+	t.queue("SELECT "+columns+", c.trail FROM "+from, args...).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			r := &row{}
 			if err := rows.Scan(r.fields(&r.trail)...); err != nil {
@@ -263,8 +260,8 @@ func (s *Store) Renew(ctx context.Context, until time.Time, claims []queue.Claim
 	var kept map[hold]bool
 	err := s.attempt(ctx, "renew leases in "+s.name, func(t *tx) error {
 		kept = map[hold]bool{}
-		t.queue(`UPDATE calls c SET lease_until = $3 FROM unnest($1::text[], $2::bigint[]) u(id, token)
-			WHERE c.id = u.id AND c.state = 1 AND c.token = u.token RETURNING c.id, c.token`, ids, tokens, nanos(until)).
+		t.queue(`UPDATE leases l SET until = $3 FROM unnest($1::text[], $2::bigint[]) u(id, token) JOIN calls c USING (id)
+			WHERE l.gate = c.gate AND l.seq = c.seq AND l.token = u.token RETURNING u.id, l.token`, ids, tokens, nanos(until)).
 			Query(readHolds(kept))
 		return t.commit()
 	})

@@ -68,6 +68,7 @@ type Store struct {
 	lane   int // the first of its lanes
 	gates  gateIDs
 	leases leases
+	doors  doors
 
 	intake *desk[*intake]
 	ends   *desk[*ends]
@@ -120,6 +121,13 @@ func (s *Store) start(ctx context.Context) error {
 		return err
 	}
 	if err := s.checkKeys(ctx); err != nil {
+		return err
+	}
+	s.doors.bounded = s.most > 0
+	err := s.rows(ctx, "SELECT coalesce(max(seq), 0) FROM calls", nil, func(r pgx.Rows) error {
+		return failed(r.Scan(&s.doors.last))
+	})
+	if err != nil {
 		return err
 	}
 	s.intake = newDesk(s.closed, s.takeIn)
@@ -187,12 +195,20 @@ func checkClock(before, there, after time.Time) error {
 	return nil
 }
 
+// lastSealed begins with the last records. Of the latest calls some may be done
+// and erased.
+var lastSealed = []string{
+	`SELECT substr(sealed, 1, 64) FROM (SELECT coalesce(request, answer) AS sealed FROM calls ORDER BY seq DESC LIMIT 1000) c
+		WHERE sealed IS NOT NULL LIMIT 1`,
+	`SELECT substr(sealed, 1, 64) FROM revisions ORDER BY seq DESC LIMIT 1`,
+}
+
 // checkKeys refuses a ring without the key of the last records: what it sealed
 // could not be sent.
 func (s *Store) checkKeys(ctx context.Context) error {
-	for _, table := range sealedTables {
+	for _, last := range lastSealed {
 		var heads [][]byte
-		err := s.rows(ctx, "SELECT substr(sealed, 1, 64) FROM "+table+" ORDER BY seq DESC LIMIT 1", nil, func(r pgx.Rows) error {
+		err := s.rows(ctx, last, nil, func(r pgx.Rows) error {
 			var head []byte
 			err := r.Scan(&head)
 			heads = append(heads, head)

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +40,19 @@ func TestANewerSchemaIsRefused(t *testing.T) {
 	ask(t, string(o.Address), "UPDATE "+o.Schema+".schema_version SET version = 99")
 	_, err := postgres.Open(t.Context(), o)
 	isErr(t, "open", err, queue.ErrSchema)
+}
+
+func TestASchemaOfBeforeTheFirstReleaseIsRefusedAsItIs(t *testing.T) {
+	o := options(t)
+	enqueue(t, open(t, o), get("a", "k"))
+	ask(t, string(o.Address), "UPDATE "+o.Schema+".schema_version SET version = 1")
+	_, err := postgres.Open(t.Context(), o)
+	isErr(t, "open", err, queue.ErrSchema)
+	says(t, err, "schema "+o.Schema+" has version 1")
+	says(t, err, "heed calls export")
+	if all := dump(t, o); !strings.Contains(all, "schema_version: \x00\x00\x00\x01") && !strings.Contains(all, "schema_version: 1") {
+		t.Error("the version was changed")
+	}
 }
 
 func TestAnotherProgramsSchemaIsRefused(t *testing.T) {
@@ -215,7 +230,7 @@ func TestNothingThatACallSaysLiesOpenInTheDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := dump(t, o)
-	for _, table := range []string{"calls", "requests", "answers", "revisions", "taken"} {
+	for _, table := range []string{"calls", "revisions", "taken"} {
 		if !strings.Contains(all, table+":") {
 			t.Fatalf("the search does not see a row of %s", table)
 		}
@@ -284,5 +299,45 @@ func TestEveryStateOfTheServerHasItsKind(t *testing.T) {
 		if kind != tt.kind || !strings.Contains(do, tt.do) {
 			t.Errorf("SQLSTATE %q: got %v, %q, want %v that says %q", tt.code, kind, do, tt.kind, tt.do)
 		}
+	}
+}
+
+func TestLargeAndManyBodiesComeBackAsTheyWere(t *testing.T) {
+	s := open(t, options(t))
+	calls := make([]queue.Call, 20)
+	for i := range calls {
+		calls[i] = get(fmt.Sprint("c", i), "k")
+		calls[i].Key = fmt.Sprint("key ", i)
+		calls[i].Body = bytes.Repeat([]byte{byte(i)}, 7_000*i) // more than a message of the driver holds
+	}
+	enqueue(t, s, calls...)
+	for i := range calls {
+		got, err := s.Reveal(t.Context(), calls[i].ID)
+		if err != nil || !bytes.Equal(got.Body, calls[i].Body) {
+			t.Errorf("body of call %d: got %d bytes, %v, want %d", i, len(got.Body), err, len(calls[i].Body))
+		}
+	}
+	if got := len(claim(t, s, time.Now())); got != len(calls) {
+		t.Errorf("claimed: got %d, want %d", got, len(calls))
+	}
+}
+
+func TestCallsOfOneStoreAreListedInTheirOrder(t *testing.T) {
+	s := open(t, options(t))
+	var want []string
+	for i := range 30 {
+		want = append(want, fmt.Sprint("c", i))
+		enqueue(t, s, get(want[i], fmt.Sprint("k", i%3)))
+	}
+	p, err := s.List(t.Context(), queue.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range p.Calls {
+		got = append(got, c.ID)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("order: got %v, want %v", got, want)
 	}
 }

@@ -15,11 +15,11 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (queue.Swep
 	err := s.attempt(ctx, "sweep "+s.name, func(t *tx) error {
 		t.lane = s.claimLane()
 		swept = queue.Swept{}
-		late, err := s.load(t, expired+" LIMIT $2 FOR UPDATE SKIP LOCKED", nanos(now), limit)
+		late, err := s.load(t, expired, nanos(now), limit)
 		if err != nil {
 			return err
 		}
-		ended, err := s.load(t, "c.state > 1 AND c.kept_until <= $1 ORDER BY c.kept_until LIMIT $2 FOR UPDATE SKIP LOCKED", nanos(now), limit)
+		ended, err := s.load(t, fromEnded+" WHERE b.kept_until <= $1 ORDER BY b.kept_until LIMIT $2 FOR UPDATE OF b, c SKIP LOCKED", nanos(now), limit)
 		if err != nil {
 			return err
 		}
@@ -49,14 +49,15 @@ func (t *tx) erase(rows []*row) {
 	if len(rows) == 0 {
 		return
 	}
-	seqs := make([]int64, len(rows))
+	seqs, kept := make([]int64, len(rows)), make([]int64, len(rows))
 	for i, r := range rows {
-		seqs[i] = r.seq
-		t.move(r.gate, r.State, r.Reason, -1)
+		seqs[i], kept[i] = r.seq, r.times[7]
+		t.move(r, r.State, r.Reason, -1)
 	}
-	for _, table := range append([]string{"calls"}, sealedTables...) {
-		t.queue("DELETE FROM "+table+" WHERE seq = ANY($1)", seqs)
-	}
+	t.queue(`DELETE FROM ends e USING unnest($1::bigint[], $2::bigint[]) u(kept_until, seq)
+		WHERE e.kept_until = u.kept_until AND e.seq = u.seq`, kept, seqs)
+	t.queue("DELETE FROM revisions WHERE seq = ANY($1)", seqs)
+	t.queue("DELETE FROM calls WHERE seq = ANY($1)", seqs)
 }
 
 // Purge implements queue.Keeper.
@@ -70,7 +71,7 @@ func (s *Store) Purge(ctx context.Context, ids []string) (int, error) {
 	var erased int
 	err := s.attempt(ctx, "purge calls of "+s.name, func(t *tx) error {
 		t.lane = s.claimLane()
-		rows, err := s.load(t, "c.id = ANY($1) AND c.state > 1 ORDER BY c.seq FOR UPDATE", known)
+		rows, err := s.load(t, fromAll+" WHERE c.id = ANY($1) AND c.state > 1 ORDER BY c.seq FOR UPDATE OF c", known)
 		if err != nil {
 			return err
 		}

@@ -31,6 +31,8 @@ type tx struct {
 	again bool
 }
 
+const begin = "BEGIN"
+
 // queue adds a statement.
 func (t *tx) queue(text string, args ...any) *pgx.QueuedQuery {
 	if t.batch == nil {
@@ -38,7 +40,7 @@ func (t *tx) queue(text string, args ...any) *pgx.QueuedQuery {
 	}
 	if !t.begun {
 		t.begun = true
-		t.batch.Queue("BEGIN")
+		t.batch.Queue(begin)
 	}
 	return t.batch.Queue(text, args...)
 }
@@ -97,7 +99,7 @@ func (s *Store) attempt(ctx context.Context, what string, f func(*tx) error) err
 		if err == nil || n == tries || !passing(err) {
 			return s.wrap(what, err)
 		}
-		if _, said := errors.AsType[*pgconn.PgError](err); !said {
+		if _, said := errors.AsType[*pgconn.PgError](err); !said && !errors.Is(err, errMet) {
 			again = true
 			s.pool.Reset() // the others have most likely died too
 		}

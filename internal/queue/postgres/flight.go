@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// flight is messages of the wire protocol that leave together, for one round
+// trip: statements as text and COPYs with their rows, which take the server
+// half as long as INSERTs (postgresql.org/docs, "Message Formats" and COPY,
+// "Binary Format"). The driver has no COPY within a batch. The zero value is
+// empty.
+type flight struct {
+	b         []byte
+	message   int // where the CopyData begins that is being written
+	exchanges int // each ends with a ReadyForQuery
+}
+
+// flights are kept for the next group: each is as large as what it carries.
+var flights = sync.Pool{New: func() any { return new(flight) }}
+
+// maxKept is how large a flight may be that is kept, and chunk after how many
+// bytes a CopyData ends: the server holds a message in memory.
+const (
+	maxKept = 1 << 20
+	chunk   = 16 << 10
+)
+
+// newFlight returns an empty one; land is to be called when it is over.
+func newFlight() *flight { return flights.Get().(*flight) }
+
+func (f *flight) land() {
+	if cap(f.b) <= maxKept {
+		f.b, f.exchanges = f.b[:0], 0
+		flights.Put(f)
+	}
+}
+
+// say adds statements without values.
+func (f *flight) say(text string) {
+	f.b = append(f.b, 'Q')
+	f.b = binary.BigEndian.AppendUint32(f.b, uint32(len(text)+5))
+	f.b = append(append(f.b, text...), 0)
+	f.exchanges++
+}
+
+// copy adds a COPY statement. Rows follow, and done.
+func (f *flight) copy(text string) {
+	f.say(text)
+	f.open()
+	f.b = append(f.b, "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
+}
+
+func (f *flight) done() {
+	f.b = append(f.b, 0xff, 0xff)
+	f.shut()
+	f.b = append(f.b, 'c', 0, 0, 0, 4)
+}
+
+// open and shut begin and end a CopyData.
+func (f *flight) open() {
+	f.message = len(f.b)
+	f.b = append(f.b, 'd', 0, 0, 0, 0)
+}
+
+func (f *flight) shut() {
+	binary.BigEndian.PutUint32(f.b[f.message+1:], uint32(len(f.b)-f.message-1))
+}
+
+// row begins a row of so many columns.
+func (f *flight) row(columns int) {
+	if len(f.b)-f.message > chunk {
+		f.shut()
+		f.open()
+	}
+	f.b = binary.BigEndian.AppendUint16(f.b, uint16(columns))
+}
+
+func (f *flight) bigints(v ...int64) {
+	for _, n := range v {
+		f.b = binary.BigEndian.AppendUint32(f.b, 8)
+		f.b = binary.BigEndian.AppendUint64(f.b, uint64(n))
+	}
+}
+
+func (f *flight) integer(v int32) {
+	f.b = binary.BigEndian.AppendUint32(f.b, 4)
+	f.b = binary.BigEndian.AppendUint32(f.b, uint32(v))
+}
+
+func (f *flight) smallint(v int16) {
+	f.b = binary.BigEndian.AppendUint32(f.b, 2)
+	f.b = binary.BigEndian.AppendUint16(f.b, uint16(v))
+}
+
+func (f *flight) boolean(v bool) {
+	f.b = append(f.b, 0, 0, 0, 1, 0)
+	if v {
+		f.b[len(f.b)-1] = 1
+	}
+}
+
+func (f *flight) texts(v ...string) {
+	for _, w := range v {
+		f.b = binary.BigEndian.AppendUint32(f.b, uint32(len(w)))
+		f.b = append(f.b, w...)
+	}
+}
+
+func (f *flight) bytea(v []byte) {
+	f.b = binary.BigEndian.AppendUint32(f.b, uint32(len(v)))
+	f.b = append(f.b, v...)
+}
+
+// send carries a flight out, after what is queued. Its last statement is the
+// COMMIT. One that fails makes those behind it fail too, in a transaction.
+func (t *tx) send(f *flight) error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	t.begun = true
+	c := t.conn.PgConn()
+	until, _ := t.ctx.Deadline()
+	c.Conn().SetWriteDeadline(until)
+	_, err := c.Conn().Write(f.b)
+	c.Conn().SetWriteDeadline(time.Time{})
+	var last string
+	var refused *pgconn.PgError
+	for ended := 0; err == nil && ended < f.exchanges; {
+		var m pgproto3.BackendMessage
+		if m, err = c.ReceiveMessage(t.ctx); err != nil {
+			break
+		}
+		switch m := m.(type) {
+		case *pgproto3.CommandComplete:
+			last = string(m.CommandTag)
+		case *pgproto3.ErrorResponse:
+			if refused == nil { // the others follow from it
+				refused = pgconn.ErrorResponseToPgError(m)
+			}
+		case *pgproto3.ReadyForQuery:
+			ended++
+		}
+	}
+	switch {
+	case refused != nil && err == nil:
+		return failed(refused)
+	case err != nil:
+		t.conn.Close(t.ctx) // what it would answer next is not known
+		return failed(err)
+	case last != "COMMIT":
+		return failed(fmt.Errorf("%w: it said %q", errNotCommitted, last))
+	}
+	return nil
+}
