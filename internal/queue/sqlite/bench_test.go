@@ -59,16 +59,27 @@ func BenchmarkEnqueue(b *testing.B) {
 	used()
 }
 
-// meter starts the clock, and returns what reports calls per second and the
-// processor time of each: on a machine that does other work, only that tells
-// something.
+// meter starts the clock, and returns what reports calls per second, and what
+// each took of the processor and had written: on a machine that does other
+// work, only these tell something.
 func meter(b *testing.B) func() {
 	b.ResetTimer()
-	before := cpu()
+	before, had := cpu(), written()
 	return func() {
-		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
-		b.ReportMetric(float64((cpu()-before).Nanoseconds())/1e3/float64(b.N), "cpu-µs/call")
+		n := float64(b.N)
+		b.ReportMetric(n/b.Elapsed().Seconds(), "calls/s")
+		b.ReportMetric(float64((cpu()-before).Nanoseconds())/1e3/n, "cpu-µs/call")
+		b.ReportMetric((written()-had)/1024/n, "KB-written/call")
 	}
+}
+
+// written is how many bytes the process has handed to the system to write,
+// where that tells.
+func written() (n float64) {
+	text, _ := os.ReadFile("/proc/self/io")
+	_, rest, _ := strings.Cut(string(text), "wchar:")
+	fmt.Sscan(rest, &n)
+	return n
 }
 
 // cpu is what the process has used so far.
