@@ -36,6 +36,7 @@ func TestACallThatWaitsForAPauseThatAnotherWasToldSaysSo(t *testing.T) {
 			return 429, nil, ""
 		}
 		plain := l.async("GET", "/api/plain", "")
+		time.Sleep(100 * time.Millisecond) // it is under way
 		l.async("GET", "/api/told", "")
 		time.Sleep(10 * time.Second)
 		if s := l.ask(plain); s.Attempts != 1 || s.WaitSource != "retry_after" {
