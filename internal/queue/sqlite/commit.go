@@ -143,8 +143,8 @@ func (b *book) round(first *op, ops <-chan *op, timer *time.Timer) {
 
 // next returns another operation for a batch; nil: it is to be committed. That
 // is when the disk is free; but when those before were larger it lingers, since
-// those who were answered are about to come back, and half of them should come
-// together while the others are synced. Who need not wait for the disk is not
+// those who were answered are about to come back, and about half of them should
+// come together while the others are synced. Who need not wait for the disk is not
 // kept waiting.
 func (b *book) next(batch []*op, ops <-chan *op, timer *time.Timer) *op {
 	for len(batch) < maxBatch && b.dead == nil {
@@ -200,7 +200,8 @@ func (b *book) sync() {
 // and what of the memory will get there: nothing more is written.
 func (b *book) synced(err error) {
 	b.d.busy = false
-	if b.dead = err; err != nil {
+	if err != nil {
+		b.dead = err
 		b.fail(err)
 		answer(b.pending, err)
 		b.pending = nil

@@ -101,7 +101,7 @@ func (b *book) insert(now time.Time, due int64, g *gate, p *parcel) bool {
 		return false
 	}
 	if len(p.prints) > 0 {
-		b.keep(p.prints[0].key, b.seq, p.until)
+		b.took(p.prints[0].key, b.seq, p.until)
 	}
 	return true
 }

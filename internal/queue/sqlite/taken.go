@@ -76,8 +76,8 @@ func (b *book) readKeys(ctx context.Context, c *sql.Conn) error {
 	})
 }
 
-// keep notes that a call has a key.
-func (b *book) keep(key, seq, until int64) {
+// took notes that a call has a key.
+func (b *book) took(key, seq, until int64) {
 	b.keys.fresh[key], b.keys.free = seq, min(b.keys.free, until)
 	b.arrived++
 	b.undo = append(b.undo, func() { delete(b.keys.fresh, key) })
