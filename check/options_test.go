@@ -173,7 +173,7 @@ func TestAnAdapterThatMisbehavesIsToldSo(t *testing.T) {
 		"answers for another":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"id":"other","ok":true}`) }, "answered for another operation"},
 		"has failed":           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "answers POST /run with 500"},
 		"answers without end":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, zeros{}) }, "what is no JSON object"},
-		"leads somewhere else": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 302) }, "answers POST /run with 302"},
+		"leads somewhere else": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "answers POST /run with 302"},
 	} {
 		mux := http.NewServeMux()
 		mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"claims":["retry"]}`) })
