@@ -1,13 +1,16 @@
 // Package postgres keeps the queue in a Postgres database, for one gateway or
 // for many at once.
 //
-// Each call is a row, and so is the gate of each quota key. A claim locks the
-// rows of the gates it takes from, skipping those that another gateway holds,
-// and counts there what runs: a hard limit holds over all gateways. A lease
+// Each call is a row, and so is the gate of each quota key; small rows beside
+// the call tell that it waits, runs or has ended. A claim locks the rows of the
+// gates it takes from, skipping those that another gateway holds, and counts
+// the leases of each that has a limit: it holds over all gateways. A lease
 // lasts as long as the worker renews it; when it has run out any gateway takes
 // the call over, and the token of the claim fences off what the former owner
 // still writes. Steps that come together are written in one transaction, and
-// answered when the server has them on its disk.
+// answered when the server has them on its disk: an enqueue and a settlement
+// take one round trip, since they are written first, and looked into only if
+// the server refuses them.
 //
 // Limits: the clocks of the gateways must agree, and a server is refused whose
 // clock differs by more than MaxSkew. A connection through a pooler must be a
@@ -51,8 +54,8 @@ const (
 	// of the default lease, the time after which it is renewed.
 	MaxSkew = DefaultLease / 6
 	// enqueuers and settlers are how many groups of each are under way at once.
-	// One is best where the server's processors are scarce: a commit costs it
-	// as much as a dozen calls, and a second lane halves the groups.
+	// One is best where the server's processors are scarce: a group costs it as
+	// much as thirty calls, whatever is in it, and a second lane halves the groups.
 	enqueuers = 1
 	settlers  = 1
 )
