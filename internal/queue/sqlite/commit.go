@@ -143,7 +143,7 @@ func (b *book) round(first *op, ops <-chan *op, timer *time.Timer) {
 
 // next returns another operation for a batch; nil: it is to be committed. That
 // is when the disk is free; but when those before were larger it lingers, since
-// those who were answered are about to come back, and about half of them should
+// those who were answered are about to come back, and more than half of them should
 // come together while the others are synced. Who need not wait for the disk is not
 // kept waiting.
 func (b *book) next(batch []*op, ops <-chan *op, timer *time.Timer) *op {
@@ -153,7 +153,7 @@ func (b *book) next(batch []*op, ops <-chan *op, timer *time.Timer) *op {
 			return o
 		default:
 		}
-		enough := len(batch) >= (b.sizes[0]+b.sizes[1])*3/8
+		enough := len(batch) >= (b.sizes[0]+b.sizes[1])*5/8
 		if b.rush || !b.d.busy && enough {
 			return nil
 		}
