@@ -80,7 +80,7 @@ func twice(ctx context.Context, task grading.Task) grading.Outcome {
 
 func TestWhatIsNotPassedIsTriedAgainAndTheLastVerdictCounts(t *testing.T) {
 	r := mixed()
-	ids := unsettled(r.Results, true)
+	ids := unsettled(r.Results)
 	again := &grading.Report{Results: []grading.Result{result("transient/two", grading.Pass, 1), result("transient/one", grading.Fail, 3)}}
 	replace(r, again, ids)
 	got := []any{ids, r.Results[0].Mark, r.Results[1].Mark}
@@ -89,10 +89,9 @@ func TestWhatIsNotPassedIsTriedAgainAndTheLastVerdictCounts(t *testing.T) {
 	}
 }
 
-func TestTheFleetIsTriedOnceMoreEvenWhereItPassed(t *testing.T) {
-	all := []grading.Result{result("fleet/even", grading.Pass, 1), result("final/400", grading.Pass, 1)}
-	got := [][]string{unsettled(all, true), unsettled(all, false)}
-	if diff := cmp.Diff(got, [][]string{{"fleet/even"}, nil}); diff != "" {
+func TestAFleetInLockStepIsNotTriedAgain(t *testing.T) {
+	all := []grading.Result{result("fleet/even", grading.Unknown, 1), result("fleet/backoff", grading.Fail, 1), result("keys/each", grading.Pass, 1)}
+	if diff := cmp.Diff(unsettled(all), []string{"fleet/even"}); diff != "" {
 		t.Errorf("(-got +want)\n%s", diff)
 	}
 }

@@ -32,8 +32,9 @@ badly, its adapter is some twenty lines: mend it and run ` + "`scoreboard/run.sh
 - **Best** settings are those that the client's own documentation has for calls that may fail, with pauses of
   300 ms to 2 s where that can be set, as a check is short, and with retries kept to requests that may be repeated. **Default**
   is the client with nothing set.
-- A client claims to retry where its documentation says that it repeats after a status such as 503. Then all cases of retrying
-  are asked of it, also those of the kinds of failure that it leaves out.
+- A client claims to retry where its documentation says that it repeats after a status such as 503. Then all cases of
+  retrying are asked of it: also the kinds of failure that it leaves out, and that it comes back no earlier than
+  Retry-After says, whether or not its documentation has a word about that field.
 - An error is what the library says, as it says it: who logs it logs a credential that stands in its URL.
 `
 
@@ -42,18 +43,22 @@ const foot = `
 
 ` + "`heed check`" + ` starts the client, or for a command template runs it once for each operation, and lets it loose on a
 simulated provider on the same machine; it is judged by the simulator's journal alone. Each client is reached by an
-adapter of at most 40 lines in [examples/check](../examples/check) that hands operations over and tells what came of them; the settings are
-in the adapter. The adapters of one language share a file that reads the lines. One run is one seed. Pauses are judged with 50 ms of
-slack and upper bounds with seconds to spare, so that the machine does not matter; cases in which chance plays a
-part (fleet) may differ from run to run where a client is close to the bound.
+adapter of at most 40 lines in [examples/check](../examples/check) that hands operations over and tells what came of
+them; the settings are in the adapter. The adapters of one language share a file that reads the lines.
 
-The versions are those of Debian 12 for Python, curl and wget, those of package-lock.json for Node and those of go.mod for
-Go. Run it again with
+All cases are tried, many at a time. What a client did not pass is then tried again with fewer at a time, and the
+last verdict counts: what is told above as failed has failed at least twice, but for the fleet. Where a client fails by
+chance (a jitter that is taken off Retry-After, say) that favours it. The fleet is 32 processes, and a machine of two
+cores spreads what wakes in one instant: where it was too busy to tell, the verdict is unknown.
 
-    scoreboard/run.sh              # all: about half an hour
+The versions are those of Debian 12 for curl, wget and Python, those of package-lock.json for Node and those of go.mod
+for Go. Run it again with
+
+    scoreboard/run.sh              # all: half an hour, more on a busy machine
     scoreboard/run.sh curl httpx   # these only
 
-It needs Go, git and, where something is missing, apt-get and npm.
+It needs Go and git; what else is missing it installs with apt-get and npm. The reports with a timeline for every
+case are left in scoreboard/out/reports.
 `
 
 // markdown is the page for people.

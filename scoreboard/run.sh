@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Grades the clients of docs/scoreboard.md again. What is missing is installed
 # first: packages through apt-get, Node clients through npm, Go clients through the
-# module proxy. Takes about half an hour.
+# module proxy. Takes half an hour, more on a busy machine.
 #
 #	./run.sh                all clients
 #	./run.sh curl httpx     these only; the others stay as they are

@@ -60,7 +60,7 @@ var clients = []client{
 		best:    "300 ms doubling to 2 s ±50 %, a minute, `RetryAfterError`, timeout 3 s, only what may be repeated",
 		untuned: "the example of its documentation: 500 ms × 1.5 to a minute ±50 %, 15 minutes, every method"},
 		Note: "It repeats a function. What is repeated, and how Retry-After is read, is the adapter's, as the library leaves it to its users; with the default settings that is the example of the package, which reads seconds."}),
-	built(client{Key: "aws", Name: "AWS SDK for Go v2, standard retryer", Adapter: "examples/check/go/aws/main.go", Set: map[string]string{
+	built(client{Key: "aws", Name: "AWS SDK for Go, retryer", Adapter: "examples/check/go/aws/main.go", Set: map[string]string{
 		best:    "`MaxAttempts: 6`, `MaxBackoff: 2s`, 408 and 425 among `Retryables`, timeout 3 s; a POST or PATCH without a key has `NopRetryer`",
 		untuned: "`retry.NewStandard()`: 3 attempts, full jitter to 20 s, a bucket of 500 tokens"},
 		Note: "The retry middleware of the SDK in an operation that the adapter builds. It is made for the services of AWS, whose header is X-Amz-Retry-After; it does not promise to read Retry-After."}),
