@@ -289,8 +289,8 @@ func (o *op) decide() call.Decision {
 		}
 		d = o.Next(now, o.verdict, o.hint, o.rng)
 	}
-	told := o.observe(o.verdict, o.failure, d.Action != call.End)
-	if d.Action != call.End && !told.Retry {
+	retry := d.Action != call.End && d.Action != call.Refresh // a renewal, once in a call, takes nothing of the retry budget
+	if told := o.observe(o.verdict, o.failure, retry); retry && !told.Retry {
 		d = call.Decision{Reason: RetryBudget, At: d.At}
 	}
 	o.past = d.Action == call.Revalidate

@@ -109,6 +109,24 @@ func TestA401RenewsTheCredentialOnceAndReplaysTheBody(t *testing.T) {
 	})
 }
 
+func TestARenewalTakesNothingOfTheRetryBudget(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &token.Source{Fetcher: &issuer{}}
+		defer src.Close()
+		pol := unpaced()
+		pol.Breaker.Off = true
+		pol.Retry.Tokens = policy.Tokens{Capacity: 20, Transient: 14}
+		p := plays(says(500, "down"), says(500, "down"), says(401, ""), says(200, "ok"))
+		tr := &heed.Transport{Base: p, Policy: pol, Token: src}
+		for _, want := range []int{500, 200} { // the first call empties the budget
+			resp, err := tr.RoundTrip(request(t, "GET", ""))
+			if status, _ := finish(t, resp, err); status != want {
+				t.Errorf("got %d, want %d", status, want)
+			}
+		}
+	})
+}
+
 func TestASecond401IsFinal(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		src := &token.Source{Fetcher: &issuer{}}
