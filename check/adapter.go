@@ -100,7 +100,7 @@ func (a adapted) Do(ctx context.Context, t Task) (o Outcome) {
 	case err != nil:
 		return Outcome{Broken: "gave no outcome: " + err.Error()}
 	case o.ID != "" && o.ID != t.ID:
-		return Outcome{Broken: errors.New("answered for another operation").Error()}
+		return Outcome{Broken: "answered for another operation"}
 	}
 	return o
 }

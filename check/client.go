@@ -93,6 +93,8 @@ type Outcome struct {
 	Broken string `json:"-"`
 	// Began and Ended are instants of the wall.
 	Began, Ended time.Time `json:"-"`
+
+	flooded bool // its case was ended because it sent too much
 }
 
 // Output is what a client wrote beside its answers, clipped.

@@ -46,7 +46,7 @@ func inTime(e *Evidence) Verdict {
 	switch {
 	case final.Sub(first) > deadline+slack:
 		return failed("request %d came %s after the first, with %s to go", len(tries), brief(final.Sub(first)), brief(deadline))
-	case o.flooded():
+	case o.flooded:
 		return unclear("it %s, so it was ended before its time", o.Broken)
 	case o.Broken != "":
 		return failed("it %s, with %s to go", o.Broken, brief(deadline))

@@ -60,9 +60,9 @@ func (r *run) play(ctx context.Context, c *Case) (*Evidence, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Evidence{Case: c, Claims: r.hello.Claims, Journal: here, Elsewhere: there, Effects: done,
-		Outcomes: p.outcomes,
-		Late:     r.pulse.late(began), Minted: r.stage.issuer.made() - minted, Output: out, Told: p.leaks(out), secrets: p.secrets()}, nil
+	all := p.secrets()
+	return &Evidence{Case: c, Claims: r.hello.Claims, Journal: here, Elsewhere: there, Effects: done, Outcomes: p.outcomes,
+		Late: r.pulse.late(began), Minted: r.stage.issuer.made() - minted, Output: out, Told: p.leaks(out, all), secrets: all}, nil
 }
 
 // open begins a session for each worker.
@@ -159,7 +159,7 @@ func (p *play) do(o *Operation) {
 	}
 	got.Began, got.Ended = began, time.Now()
 	if got.Broken != "" && p.ctx.Err() != nil {
-		got.Broken = p.why()
+		got.Broken, got.flooded = p.why(), errors.Is(context.Cause(p.ctx), errFlood)
 	}
 	if o.Kind == Receive && got.URL != "" {
 		p.listen(o, got.URL)
@@ -261,11 +261,11 @@ func (p *play) secrets() (all []secret) {
 	return all
 }
 
-// leaks are the secrets of the case that the client has told.
-func (p *play) leaks(out Output) []string {
-	told := seek([]byte(out.Text), p.secrets())
+// leaks are those of the secrets that the client has told.
+func (p *play) leaks(out Output, all []secret) []string {
+	told := seek([]byte(out.Text), all)
 	for _, o := range p.outcomes {
-		told = append(told, seek([]byte(o.Error), p.secrets())...)
+		told = append(told, seek([]byte(o.Error), all)...)
 	}
 	told = append(told, out.Told...)
 	slices.Sort(told)

@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -42,8 +41,5 @@ func said(o Outcome) string {
 	}
 	return "it reported failure"
 }
-
-// flooded tells whether the case was ended because the client sent too much.
-func (o Outcome) flooded() bool { return strings.HasPrefix(o.Broken, errFlood.Error()) }
 
 func itoa(n int) string { return strconv.Itoa(n) }
