@@ -49,18 +49,14 @@ func inFlight() []Case {
 	for _, c := range []struct {
 		name, by, provider string
 		claims             []Claim
-		body               string
+		media, body        string
 	}{
-		{"in-flight", "as the draft has it", "", nil, `{"type":"https://developer.example.com/idempotency",` +
+		{"in-flight", "as the draft has it", "", nil, "application/problem+json", `{"type":"https://developer.example.com/idempotency",` +
 			`"title":"A request is outstanding for this Idempotency-Key","detail":"A request with the same Idempotency-Key is being processed."}`},
-		{"in-flight-stripe", "as Stripe has it", "stripe", []Claim{Dialect("stripe")}, `{"error":{"type":"idempotency_error",` +
+		{"in-flight-stripe", "as Stripe has it", "stripe", []Claim{Dialect("stripe")}, "application/json", `{"error":{"type":"idempotency_error",` +
 			`"code":"idempotency_key_in_use","message":"There is another request in progress that uses this key."}}`},
 	} {
-		media := "application/json"
-		if c.provider == "" {
-			media = "application/problem+json"
-		}
-		busy := func(*sim.Exchange) sim.Answer { return sim.Text(http.StatusConflict, media, c.body) }
+		busy := func(*sim.Exchange) sim.Answer { return sim.Text(http.StatusConflict, c.media, c.body) }
 		all = append(all, Case{ID: "keys/" + c.name, Provider: c.provider,
 			Title: "POST with a key: done, then 504; then 409, the key is in use, " + c.by,
 			Rule: Rule{"a write whose key is in use is repeated later, with the same key",
