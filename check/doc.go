@@ -88,8 +88,9 @@
 // Requests of an operation are known by the last part of their path, so a
 // client that changes paths is not understood. Pauses are told from the end of
 // an answer to the arrival of the next request, as the simulator has noted them.
-// What a client does between requests is not seen. Processes are found and ended by group and by a
-// mark in their environment on Linux; elsewhere only the program itself is ended.
+// What a client does between requests is not seen. Processes are found and ended
+// by group and by a mark in their environment on Linux; elsewhere only the
+// program itself is ended.
 //
 // The package shares no code with the calling side of heed: what is expected of
 // a client is written down here a second time, so that heed cannot grade itself

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,11 +47,13 @@ func TestACheckLeavesNothingBehind(t *testing.T) {
 		}
 		cancel()
 	}
-	if left, err := os.ReadDir(os.TempDir()); err == nil {
-		for _, f := range left {
-			if bytes.HasPrefix([]byte(f.Name()), []byte("heed-check-")) {
-				t.Errorf("%s is left", f.Name())
-			}
+	left, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range left {
+		if strings.HasPrefix(f.Name(), "heed-check-") {
+			t.Errorf("%s is left", f.Name())
 		}
 	}
 }

@@ -262,10 +262,10 @@ func TestAnInterruptedCheckLeavesNoProgramBehind(t *testing.T) {
 
 func TestASecretIsFoundWhereverItIsInALongOutput(t *testing.T) {
 	for name, script := range map[string]string{
-		"in the middle":      `head -c 200000 /dev/zero | tr '\0' x; echo "$HEED_CHECK_API_KEY"; head -c 200000 /dev/zero | tr '\0' x`,
-		"in two writes":      `printf %s "${HEED_CHECK_API_KEY%?????}"; sleep 0.05; printf %s "${HEED_CHECK_API_KEY#"${HEED_CHECK_API_KEY%?????}"}"`,
-		"in base64":          `printf 'user:%s' "$HEED_CHECK_API_KEY" | base64 -w0`,
-		"in its error steam": `echo "$HEED_CHECK_API_KEY" >&2`,
+		"in the middle":     `head -c 200000 /dev/zero | tr '\0' x; echo "$HEED_CHECK_API_KEY"; head -c 200000 /dev/zero | tr '\0' x`,
+		"in two writes":     `printf %s "${HEED_CHECK_API_KEY%?????}"; sleep 0.05; printf %s "${HEED_CHECK_API_KEY#"${HEED_CHECK_API_KEY%?????}"}"`,
+		"in base64":         `printf 'user:%s' "$HEED_CHECK_API_KEY" | base64 -w0`,
+		"on standard error": `echo "$HEED_CHECK_API_KEY" >&2`,
 	} {
 		r, err := check.Run(t.Context(), check.Options{Client: shell(script), Only: []string{"secrets/query"}})
 		if err != nil {
