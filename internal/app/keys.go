@@ -13,18 +13,6 @@ import (
 	"github.com/heedproject/heed/internal/queue"
 )
 
-// ring reads the keys of a queue.
-func (s *storage) ring(q *config.Queue) (*queue.Keys, error) {
-	path := ""
-	if q.Store != config.QueuePostgres {
-		var err error
-		if path, err = s.path(q); err != nil {
-			return nil, err
-		}
-	}
-	return s.keys(q, path)
-}
-
 // keys reads the key ring. Where none is configured, a key is made beside the
 // file at the first start.
 func (s *storage) keys(q *config.Queue, path string) (*queue.Keys, error) {

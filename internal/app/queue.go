@@ -55,7 +55,7 @@ func (a *App) openQueue(cfg *config.Config) (*keeper, error) {
 func (a *App) keeper(q *config.Queue) (*keeper, error) {
 	k := &keeper{log: a.observe.Logger(), quit: make(chan struct{}), ending: make(chan struct{}), opens: make(chan string, 64)}
 	var err error
-	if k.store, err = (&storage{a.opts, k.log}).open(context.Background(), q); err != nil {
+	if k.store, _, err = (&storage{a.opts, k.log}).open(context.Background(), q); err != nil {
 		return nil, err
 	}
 	k.shown = &gateway.Later{

@@ -32,11 +32,7 @@ func OpenVault(ctx context.Context, cfg *config.Config, opts Options) (*Vault, e
 		return nil, fmt.Errorf("app: %s has no queue, which could hold calls", cfg.File)
 	}
 	st := storage{opts: opts.withDefaults()}
-	keys, err := st.ring(cfg.Queue)
-	if err != nil {
-		return nil, err
-	}
-	store, err := st.open(ctx, cfg.Queue)
+	store, keys, err := st.open(ctx, cfg.Queue)
 	if err != nil {
 		return nil, err
 	}
@@ -49,41 +45,43 @@ type storage struct {
 	log  *slog.Logger // nil: a command asks, which makes no folder, file or key
 }
 
-// open opens where calls are kept.
-func (s *storage) open(ctx context.Context, q *config.Queue) (queue.Store, error) {
+// open opens where calls are kept, with the keys that it returns.
+func (s *storage) open(ctx context.Context, q *config.Queue) (queue.Store, *queue.Keys, error) {
 	if q.Store == config.QueuePostgres {
 		return s.openPostgres(ctx, q)
 	}
 	path, err := s.path(q)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	keys, err := s.keys(q, path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.private(path); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return sqlite.Open(ctx, sqlite.Options{
+	store, err := sqlite.Open(ctx, sqlite.Options{
 		Path: path, Keys: keys, Keep: queue.Keep{Answers: q.ResultTTL, Broken: q.DeadTTL}, Most: q.Max.Calls,
 	})
+	return store, keys, err
 }
 
 // openPostgres opens the store that several gateways share.
-func (s *storage) openPostgres(ctx context.Context, q *config.Queue) (queue.Store, error) {
+func (s *storage) openPostgres(ctx context.Context, q *config.Queue) (queue.Store, *queue.Keys, error) {
 	m := maker{getenv: s.opts.Getenv, readFile: s.opts.ReadFile}
 	address, err := m.secret("queue.dsn", q.DSN)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	keys, err := s.keys(q, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return postgres.Open(ctx, postgres.Options{
+	store, err := postgres.Open(ctx, postgres.Options{
 		Address: postgres.Address(address), Keys: keys, Keep: queue.Keep{Answers: q.ResultTTL, Broken: q.DeadTTL}, Most: q.Max.Calls,
 	})
+	return store, keys, err
 }
 
 // path is where the file lies. Its folder is made when it is the usual one.
