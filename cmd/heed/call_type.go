@@ -12,8 +12,8 @@ import (
 const sniffed = 64 << 10
 
 // mediaType is what a body is said to be that nobody has named: JSON if it is,
-// as far as it was looked at, and else text. That of curl, which says that any
-// data is a form, is wrong for most APIs.
+// as far as it was looked at, and else text. curl calls any data a form, which is
+// wrong for most APIs.
 func mediaType(head []byte) string {
 	if len(head) > sniffed && beginsJSON(head[:sniffed]) || len(head) <= sniffed && json.Valid(head) {
 		return "application/json"
