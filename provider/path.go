@@ -15,7 +15,8 @@ const longestPath = 500
 // maxTwice is how often a path may look at the same value.
 const maxTwice = 16
 
-// literals are the texts within a path.
+// literals are the texts within a path; compiled when first used, as every start
+// of heed would pay for it.
 var literals = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`)
 })

@@ -15,6 +15,7 @@ import (
 //go:embed page.html
 var pageText string
 
+// page is parsed when first used: most starts of heed write none.
 var page = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
 		"timeline": timeline,

@@ -88,6 +88,8 @@ var units = []struct {
 	span time.Duration
 }{{"s", time.Second}, {"min", time.Minute}, {"h", time.Hour}, {"d", 24 * time.Hour}}
 
+// Patterns of this package are compiled when they are first used: it takes time
+// that every start of heed would pay.
 var ratePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)/([0-9]+)?(s|min|h|d)$`)
 })

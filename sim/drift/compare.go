@@ -194,6 +194,8 @@ func (r *replay) send(e *Exchange) *answer {
 	return w
 }
 
+// blank is a value that was taken out of a path. It is compiled when first used,
+// as every start of heed would pay for it.
 var blank = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\{([0-9]+):([^{}]*)\}|\{\}`)
 })

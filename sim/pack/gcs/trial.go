@@ -24,7 +24,8 @@ type trial struct {
 
 func trials(x *sim.Exchange) *sim.Table[*trial] { return sim.Rows[*trial](x, "retry tests") }
 
-// language is the instructions that are understood.
+// language is the instructions that are understood; compiled when first used, as
+// every start of heed would pay for it.
 type language struct {
 	failNow, failAfter, breakAfter, shortAfter, stallAfter, plain *regexp.Regexp
 }

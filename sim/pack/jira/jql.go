@@ -18,7 +18,8 @@ type query struct {
 
 type condition struct{ field, sign, value string }
 
-// grammar is the little of the language that is known here.
+// grammar is the little of the language that is known here; compiled when first
+// used, as every start of heed would pay for it.
 type grammar struct{ orderBy, andWord, clause *regexp.Regexp }
 
 var jql = sync.OnceValue(func() grammar {

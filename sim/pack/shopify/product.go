@@ -83,6 +83,7 @@ type oneProduct struct {
 	Product product `json:"product"`
 }
 
+// price is compiled when first used, as every start of heed would pay for it.
 var price = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\d{1,8}(\.\d{1,2})?$`)
 })
