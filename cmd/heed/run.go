@@ -81,8 +81,12 @@ type shown struct{ code int }
 // ends, and returns the exit code.
 func run(ctx context.Context, args, env []string, in io.Reader, out, errw io.Writer) (code int) {
 	defer func() {
-		if s, ok := recover().(shown); ok {
-			code = s.code
+		switch what := recover().(type) {
+		case nil:
+		case shown:
+			code = what.code
+		default:
+			panic(what) // a mistake of ours, which must not end as a success
 		}
 	}()
 	sh := &shell{ctx: ctx, env: env, in: in, out: out, err: errw}
