@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -22,7 +23,7 @@ func TestCheckScripts(t *testing.T) {
 					ts.Fatalf("usage: check CODE ARGS…")
 				}
 				var out, errw bytes.Buffer
-				code := exitOf(runCheck(t, args[1:], &out, &errw))
+				code := strconv.Itoa(run(t.Context(), append([]string{"check"}, args[1:]...), os.Environ(), strings.NewReader(""), &out, &errw))
 				_, _ = ts.Stdout().Write(out.Bytes())
 				_, _ = ts.Stderr().Write(errw.Bytes())
 				if code != args[0] {
@@ -31,31 +32,4 @@ func TestCheckScripts(t *testing.T) {
 			},
 		},
 	})
-}
-
-func exitOf(code int) string {
-	return map[int]string{exitOK: "0", exitFailure: "1", exitUsage: "2"}[code]
-}
-
-// runCheck parses and runs one command line.
-func runCheck(t *testing.T, args []string, out, errw *bytes.Buffer) (code int) {
-	defer func() {
-		if s, ok := recover().(shown); ok {
-			code = s.code
-		}
-	}()
-	var line struct {
-		Check checkCmd `cmd:""`
-	}
-	sh := &shell{ctx: t.Context(), env: os.Environ(), out: out, err: errw}
-	parser, err := kong.New(&line, kong.Name("heed"), kong.Writers(out, errw), kong.Exit(func(code int) { panic(shown{code}) }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := parser.Parse(append([]string{"check"}, args...))
-	if err != nil {
-		sh.say("heed: %v", err)
-		return exitUsage
-	}
-	return sh.end(k.Run(sh))
 }
