@@ -154,7 +154,7 @@ func (c *callCmd) fill(sh *shell, r *http.Request) error {
 			return err
 		}
 		r.Body, r.ContentLength = io.NopCloser(io.MultiReader(bytes.NewReader(begin), sh.in)), -1
-		named(r, begin)
+		setType(r, begin)
 		return nil
 	default:
 		info, err := os.Stat(name)
@@ -175,7 +175,7 @@ func (c *callCmd) fill(sh *shell, r *http.Request) error {
 	if r.Body, err = r.GetBody(); err != nil {
 		return err
 	}
-	named(r, begin)
+	setType(r, begin)
 	return nil
 }
 

@@ -41,8 +41,8 @@ func beginsJSON(text []byte) bool {
 	}
 }
 
-// named names what the body of r is, where nobody has.
-func named(r *http.Request, begin []byte) {
+// setType names what the body of r is, where nobody has.
+func setType(r *http.Request, begin []byte) {
 	if _, said := r.Header["Content-Type"]; !said && len(begin) > 0 {
 		r.Header.Set("Content-Type", mediaType(begin))
 	}
