@@ -102,12 +102,30 @@ func passing(err error) bool {
 	}
 	switch e.Code {
 	case "40001", "40P01", // serialization failure, deadlock
-		"23505",                            // somebody has taken the id or the key
-		"22012",                            // a lease was lost
-		"57P01", "57P02", "57P03", "25P03": // the server ended this session
+		"23505", // somebody has taken the id or the key
+		"22012": // a lease was lost
+		return true
+	}
+	return ended(e)
+}
+
+// ended tells that the server has ended the session.
+func ended(e *pgconn.PgError) bool {
+	switch e.Code {
+	case "57P01", "57P02", "57P03", "57P05", "25P03":
 		return true
 	}
 	return false
+}
+
+// cut tells that a step ended with its connection. It may have been committed:
+// a session that is ended while it commits does so first, and what it says of
+// that may be followed, or replaced, by word of its end.
+func cut(err error) bool {
+	if e, said := errors.AsType[*pgconn.PgError](err); said {
+		return ended(e)
+	}
+	return !errors.Is(err, errMet)
 }
 
 // met tells that an id, a key or a place was taken already.

@@ -184,6 +184,17 @@ func TestASessionThatDoesNotWaitForTheDiskIsMadeTo(t *testing.T) {
 	}
 }
 
+func TestGatewaysWaitForEachOtherWhateverTheIsolationOfTheServer(t *testing.T) {
+	o := options(t)
+	o.Address = postgres.Address(with(t, string(o.Address), func(_ *url.URL, q url.Values) {
+		q.Set("default_transaction_isolation", "serializable")
+	}))
+	var isolation string
+	if err := open(t, o).Setting(t.Context(), "transaction_isolation", &isolation); err != nil || isolation != "read committed" {
+		t.Errorf("isolation: got %q, %v, want read committed", isolation, err)
+	}
+}
+
 func TestAServerThatTurnsReadOnlyIsToldAndUsedAgain(t *testing.T) {
 	s := open(t, breakable(t))
 	enqueue(t, s, get("a", "k"))

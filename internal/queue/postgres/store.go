@@ -153,11 +153,12 @@ func (s *Store) nthLanes(from, n int) []int {
 	return all
 }
 
-// settings make a session ours. Every join of this store goes from a few rows
+// settings make a session ours. Each statement sees what was committed before
+// it, whatever the default of the server: who was waited for is counted. Every join of this store goes from a few rows
 // by an index to others: a plan that the planner chose while the tables were
 // empty, and keeps, must be that one too. A session that hangs with locks in
 // hand is ended well within a lease.
-const settings = `SET search_path = %s;
+const settings = `SET search_path = %s; SET default_transaction_isolation = 'read committed';
 	SET plan_cache_mode = force_generic_plan; SET jit = off;
 	SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
 	SET idle_in_transaction_session_timeout = '10s'; SET lock_timeout = '5s'; SET client_min_messages = error`

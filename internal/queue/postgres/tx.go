@@ -27,7 +27,7 @@ type tx struct {
 	batch *pgx.Batch
 	begun bool
 	// again tells that an earlier try may have been committed, though its
-	// connection died before it said so.
+	// connection died, or its session was ended, before it said so.
 	again bool
 }
 
@@ -99,7 +99,7 @@ func (s *Store) attempt(ctx context.Context, what string, f func(*tx) error) err
 		if err == nil || n == tries || !passing(err) {
 			return s.wrap(what, err)
 		}
-		if _, said := errors.AsType[*pgconn.PgError](err); !said && !errors.Is(err, errMet) {
+		if cut(err) {
 			again = true
 			s.pool.Reset() // the others have most likely died too
 		}
