@@ -194,9 +194,12 @@ func (b *book) move(g *gate, s queue.State, reason string, n int) {
 	b.undo = append(b.undo, func() { b.count(g, s, -n) })
 }
 
-// close empties the write-ahead log, so that the file is whole by itself.
+// close empties the write-ahead log, so that the file is whole by itself. After
+// a failure the log is what is left to go by.
 func (b *book) close() {
-	b.truncate()
+	if b.dead == nil {
+		b.truncate()
+	}
 	b.q.close()
 }
 

@@ -75,14 +75,19 @@ func (s *Store) disk() (*disk, error) {
 		for ops := range d.work {
 			err := s.sync()
 			if err != nil {
-				err = fmt.Errorf("write %s: its disk did not take what was written: %w: "+
-					"check the disk, then start heed again: %w", s.path, queue.ErrStorage, err)
+				err = s.lost(err)
 			}
 			answer(ops, err)
 			d.done <- err
 		}
 	})
 	return d, nil
+}
+
+// lost says that the disk did not take what was written.
+func (s *Store) lost(err error) error {
+	return fmt.Errorf("write %s: its disk did not take what was written: %w: check the disk, then start heed again: %w",
+		s.path, queue.ErrStorage, err)
 }
 
 func answer(ops []*op, err error) {
@@ -105,8 +110,8 @@ func (b *book) run(ops <-chan *op, closed <-chan struct{}) {
 			b.order()
 		case err := <-b.d.done:
 			b.synced(err)
-		case <-b.m.done:
-			b.moved()
+		case err := <-b.m.done:
+			b.moved(err)
 		case <-closed:
 			b.end()
 			return
@@ -121,7 +126,7 @@ func (b *book) end() {
 	}
 	close(b.d.work)
 	if b.moving {
-		<-b.m.done
+		b.shifted(<-b.m.done)
 	}
 	close(b.m.work)
 }
@@ -196,17 +201,22 @@ func (b *book) sync() {
 	}
 }
 
-// synced notes that the disk is free. If it failed, nobody knows what is on it
-// and what of the memory will get there: nothing more is written.
+// synced notes that the disk is free.
 func (b *book) synced(err error) {
 	b.d.busy = false
 	if err != nil {
-		b.dead = err
-		b.fail(err)
-		answer(b.pending, err)
-		b.pending = nil
+		b.die(err)
 	}
 	b.sync()
+}
+
+// die ends all writing: the disk failed, and nobody knows what is on it and what
+// of the memory will get there.
+func (b *book) die(err error) {
+	b.dead, b.s.failed = err, true
+	b.fail(err)
+	answer(b.pending, err)
+	b.pending = nil
 }
 
 // storage tells that trying again at once will not help.

@@ -73,6 +73,16 @@ func TestADamagedCallExpiresLikeAnyOther(t *testing.T) {
 	}
 }
 
+func TestACallOfAGateThatIsGoneEndsNobodyElse(t *testing.T) {
+	s := damaged(t, "UPDATE calls SET gate = 99 WHERE id = 'bad'", func(*queue.Call) {})
+	if _, err := s.Enqueue(t.Context(), time.Now(), []queue.Call{get("bad")}); !errors.Is(err, queue.ErrInvalid) {
+		t.Errorf("its id again: got %v, want ErrInvalid", err)
+	}
+	if got := len(claim(t, s)); got != 2 {
+		t.Errorf("claimed: got %d, want the 2 others", got)
+	}
+}
+
 func TestAnOperationThatBreaksIsAloneInThat(t *testing.T) {
 	o := options(t)
 	open(t, o).Close()

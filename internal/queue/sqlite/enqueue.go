@@ -113,7 +113,9 @@ func (b *book) known(p *parcel) (queue.Receipt, bool) {
 	if !b.row(b.q.known, []any{&k.State, &k.seq, &k.gate, &k.Method}, p.id) {
 		return queue.Receipt{}, false
 	}
-	k.Endpoint = b.byID[k.gate].gateKey.endpoint
+	if !b.facts(&k) {
+		return queue.Receipt{}, false
+	}
 	r := queue.Receipt{Admission: queue.Duplicate, ID: p.id, State: k.State}
 	if was := b.original(k.seq); was != nil && !b.s.keys.Same(&k.Facts, was, p.Call) {
 		r.Admission = queue.Conflict

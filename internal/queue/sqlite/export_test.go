@@ -22,6 +22,15 @@ func Synced(o Options, sync func() error) Options {
 	return o
 }
 
+// Moved makes a store that is told by moved what comes of moving its log.
+func Moved(o Options, moved func() error) Options {
+	o.moved = moved
+	return o
+}
+
+// ErrUnsynced is errUnsynced.
+var ErrUnsynced = errUnsynced
+
 // LimitPages lets the file grow no further than n pages.
 func (s *Store) LimitPages(ctx context.Context, n int) error {
 	_, err := s.held[1].ExecContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", n))
@@ -71,4 +80,15 @@ func (s *Store) Sealed(t *testing.T, id string) []byte {
 func Few(o Options) Options {
 	o.few = few{fresh: 2, step: 1, keys: 2, filed: 1}
 	return o
+}
+
+// InMemory tells how many queued calls are not in the index of due calls.
+func (s *Store) InMemory(t *testing.T) (n int) {
+	t.Helper()
+	err := s.read.QueryRowContext(t.Context(), `SELECT count(*) FROM calls
+		WHERE seq > (SELECT value FROM meta WHERE name = 'listed') AND state = 0`).Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -76,7 +76,7 @@ func (b *book) list() {
 	if b.seq-b.listed < few.fresh+few.step || b.broken != nil {
 		return
 	}
-	was, to := b.listed, b.listed+few.step
+	was, to := b.listed, b.seq-few.fresh // a step, or as many as came at once
 	b.exec(b.q.list, was, to)
 	b.exec(b.q.listedTo, to)
 	b.listed = to

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,6 +35,21 @@ func TestACallIsSentThoughAllBeforeItWereErased(t *testing.T) {
 	enqueue(t, s, get("b"))
 	if got := claim(t, s); len(got) != 2 || got[0].ID != "a" || got[1].ID != "b" {
 		t.Errorf("claimed: got %d calls, want a and b", len(got))
+	}
+}
+
+func TestWhatComesInLargeBatchesDoesNotStayInMemory(t *testing.T) {
+	const batches, each = 10, 5
+	o := sqlite.Few(sqlite.Unsynced(options(t)))
+	s := open(t, o)
+	for range batches {
+		enqueue(t, s, slices.Repeat([]queue.Call{get("")}, each)...)
+	}
+	if got := s.InMemory(t); got > each {
+		t.Errorf("not in the index: got %d of %d calls, want at most one batch", got, batches*each)
+	}
+	if got := len(claim(t, s)); got != batches*each {
+		t.Errorf("claimed: got %d, want %d", got, batches*each)
 	}
 }
 

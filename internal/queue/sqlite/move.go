@@ -3,7 +3,11 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+
+	driver "modernc.org/sqlite"
+	code "modernc.org/sqlite/lib"
 )
 
 // The write-ahead log is moved into the file beside the writer, who would
@@ -24,7 +28,7 @@ const lastResort = 32000
 type mover struct {
 	c    *sql.Conn
 	work chan struct{} // one order at most: the writer waits for the answer
-	done chan struct{}
+	done chan error
 }
 
 // mover opens the connection, and works until work is closed.
@@ -34,35 +38,66 @@ func (s *Store) mover(ctx context.Context) (*mover, error) {
 		return nil, wrap("open "+s.path, err)
 	}
 	s.held = append(s.held, c)
-	m := &mover{c: c, work: make(chan struct{}, 1), done: make(chan struct{}, 1)}
+	m := &mover{c: c, work: make(chan struct{}, 1), done: make(chan error, 1)}
 	s.writer.Go(func() {
 		for range m.work {
-			passive(c)
-			m.done <- struct{}{}
+			m.done <- s.passive(c)
 		}
 	})
 	return m, nil
 }
 
-// passive moves what nobody is using. A disk that fails here fails the next
-// commit too, which tells of it.
-func passive(c *sql.Conn) {
+// passive moves what nobody is using.
+func (s *Store) passive(c *sql.Conn) error {
+	_, err := s.checkpoint(context.Background(), c, "PASSIVE")
+	return err
+}
+
+// empty moves all of the log and truncates it, unless a reader is in the way.
+func (s *Store) empty(ctx context.Context, c *sql.Conn) (emptied bool, err error) {
+	return s.checkpoint(ctx, c, "TRUNCATE")
+}
+
+// errUnsynced tells that the file may lack what the log is thought to have given
+// it: where its sync fails, the system may forget that there is something to be
+// written, and the next sync succeeds. Any other failure is made good by the
+// next move.
+var errUnsynced = errors.New("the file was not synced")
+
+func (s *Store) checkpoint(ctx context.Context, c *sql.Conn, how string) (all bool, err error) {
 	var busy, pages, moved int
-	c.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &pages, &moved)
+	err = c.QueryRowContext(ctx, "PRAGMA wal_checkpoint("+how+")").Scan(&busy, &pages, &moved)
+	if err == nil && s.moved != nil {
+		err = s.moved()
+	}
+	if e, ok := errors.AsType[*driver.Error](err); ok && e.Code() == code.SQLITE_IOERR_FSYNC {
+		err = fmt.Errorf("%w: %w", errUnsynced, err)
+	}
+	return err == nil && busy == 0, err
+}
+
+// shifted notes what came of a move.
+func (b *book) shifted(err error) {
+	if errors.Is(err, errUnsynced) && b.dead == nil {
+		b.die(b.s.lost(err))
+	}
 }
 
 // order has the log moved when it has become long.
 func (b *book) order() {
-	if b.written >= moveAfter && !b.moving {
+	if b.written >= moveAfter && !b.moving && b.dead == nil {
 		b.moving, b.written = true, 0
 		b.m.work <- struct{}{}
 	}
 }
 
 // moved takes the rest over.
-func (b *book) moved() {
+func (b *book) moved(err error) {
 	b.moving = false
-	passive(b.c)
+	if err == nil {
+		err = b.s.passive(b.c)
+	}
+	b.shifted(err)
 }
 
 func pages(n int) string { return fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", n) }

@@ -50,6 +50,7 @@ type Options struct {
 
 	unsynced bool         // for tests that need no disk
 	sync     func() error // for tests of a slow disk, and of one that fails
+	moved    func() error // for tests of a disk that fails when the log is moved
 	few      few          // for tests of few calls
 }
 
@@ -76,10 +77,12 @@ type Store struct {
 	move   *sql.DB      // one connection, see mover
 	wal    *os.File     // the write-ahead log, to sync it; nil: not opened
 	sync   func() error // does so
+	moved  func() error // what more came of moving the log
 	ops    chan *op
 	closed chan struct{}
 	close  sync.Once
 	held   []*sql.Conn // taken out of their pools for good
+	failed bool        // the disk did; only the log is to go by
 	writer sync.WaitGroup
 }
 
@@ -96,7 +99,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := checkPlace(o.Path); err != nil {
 		return nil, err
 	}
-	s := &Store{path: o.Path, keys: o.Keys, keep: o.Keep, most: o.Most, sync: o.sync,
+	s := &Store{path: o.Path, keys: o.Keys, keep: o.Keep, most: o.Most, sync: o.sync, moved: o.moved,
 		few: cmp.Or(o.few, few{fresh: 8192, step: 1024, keys: 1 << 16, filed: 128}),
 		ops: make(chan *op), closed: make(chan struct{})}
 	b, err := s.start(ctx, o)
@@ -154,6 +157,9 @@ func (s *Store) start(ctx context.Context, o Options) (*book, error) {
 	}
 	s.read = open(s.path, "mode=ro", "_pragma=busy_timeout(5000)", "_pragma=cache_size(-2048)", "_pragma=query_only(1)")
 	s.read.SetMaxOpenConns(4)
+	if err := s.settleLog(ctx, c); err != nil {
+		return nil, err
+	}
 	if err := s.checkKeys(ctx, c); err != nil {
 		return nil, err
 	}
@@ -206,6 +212,16 @@ func (s *Store) begin(ctx context.Context, c *sql.Conn) error {
 		_, err = c.ExecContext(ctx, "UPDATE calls SET lease_until = 1 WHERE state = 1")
 	}
 	return wrap("begin an epoch in "+s.path, err)
+}
+
+// settleLog moves what the last process left in the log into the file. That one
+// may have ended because its disk did not take the log: then the system's memory
+// has what the disk has not, a sync does not write it any more, and whatever
+// followed it in the log would be lost with the power.
+func (s *Store) settleLog(ctx context.Context, c *sql.Conn) error {
+	_, err := s.empty(ctx, c)
+	s.failed = errors.Is(err, errUnsynced)
+	return wrap("move the log of "+s.path, err)
 }
 
 // smallFile is up to which size the whole file is checked at start. A larger
@@ -285,16 +301,25 @@ func (s *Store) closeFiles() error {
 	}
 	// Readers first: the last connection to close empties the log, and a
 	// reader could not. The lock goes last.
-	if s.read != nil {
-		errs = append(errs, s.read.Close())
+	all := []*sql.DB{s.read, s.write, s.move, s.owner}
+	if s.failed && s.read != nil {
+		errs = append(errs, s.keepLog())
+		all = []*sql.DB{s.write, s.move, s.read, s.owner}
 	}
 	for _, c := range slices.Backward(s.held) {
 		errs = append(errs, c.Close())
 	}
-	for _, db := range []*sql.DB{s.write, s.move, s.owner} {
+	for _, db := range all {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}
 	}
 	return wrap("close "+s.path, errors.Join(errs...))
+}
+
+// keepLog makes sure that there is a reader, who as the last to close leaves the
+// log to the next start, which moves all of it anew.
+func (s *Store) keepLog() error {
+	var tables int
+	return s.read.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&tables)
 }

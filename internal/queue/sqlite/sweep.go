@@ -66,7 +66,7 @@ func (s *Store) Purge(ctx context.Context, ids []string) (int, error) {
 // truncate empties the write-ahead log: what was erased would live on in it. A
 // reader may be in the way; then it is tried again after the next erasure.
 func (b *book) truncate() {
-	var busy, pages, moved int
-	err := b.c.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
-	b.stale = err != nil || busy != 0
+	emptied, err := b.s.empty(context.Background(), b.c)
+	b.stale = !emptied
+	b.shifted(err)
 }
