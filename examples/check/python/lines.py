@@ -21,8 +21,9 @@ def repeatable(method, header):
 def retry_after(header):
     """Return what a response asks its client to wait, in seconds (RFC 9110, section 10.2.3); 0 where it says nothing of use."""
     value = header.get("Retry-After", "")
-    if value.isdigit():
-        return min(int(value), 365 * 86400)
+    first = value.split(",")[0].strip()  # of two lines
+    if first.isdigit():
+        return min(int(first), 365 * 86400)
     try:
         at, now = (parsedate_to_datetime(v).replace(tzinfo=timezone.utc) for v in (value, header.get("Date", "")))
     except ValueError:
