@@ -75,6 +75,11 @@ func (c *checkRunCmd) Run(sh *shell) error {
 	if err != nil {
 		return usage(err)
 	}
+	forms, err := c.forms()
+	if err != nil {
+		return usage(err)
+	}
+	defer drop(forms) // those that were not kept
 	defer grading.Adopt()()
 	shown := newMeter(sh)
 	o.Progress = shown.tell
@@ -86,13 +91,11 @@ func (c *checkRunCmd) Run(sh *shell) error {
 		}
 		return usage(err)
 	}
-	if werr := c.write(sh, r, old); werr != nil {
-		return werr
-	}
+	werr := c.write(sh, r, old, forms)
 	if err != nil {
-		return &exitError{exitCanceled, errors.New("interrupted; what was not tried is told as unknown")}
+		return &exitError{exitCanceled, errors.Join(werr, errors.New("interrupted; what was not tried is told as unknown"))}
 	}
-	return c.judge(r)
+	return errors.Join(werr, c.judge(r))
 }
 
 // options turns the flags into what check takes.

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/term"
@@ -12,31 +16,86 @@ import (
 	"github.com/heedproject/heed/check/report"
 )
 
+// outlet is one way in which the report was asked for, and where it goes.
+type outlet struct {
+	flag, file string
+	write      func(io.Writer, *grading.Report) error
+	to         *output // nil: stdout
+}
+
+// forms opens every file that the report goes to. It is called before the check,
+// so that a place that cannot be written to costs no run.
+func (c *checkRunCmd) forms() (all []outlet, err error) {
+	stdout, taken := "", map[string]string{}
+	for _, f := range []outlet{{"--json", c.JSON, report.JSON, nil}, {"--junit", c.JUnit, report.JUnit, nil},
+		{"--html", c.HTML, report.HTML, nil}, {"--badge", c.Badge, report.Badge, nil}} {
+		switch {
+		case f.file == "":
+			continue
+		case f.file == "-" && stdout != "":
+			err = fmt.Errorf("%s and %s cannot both go to stdout; name a file for one of them", stdout, f.flag)
+		case f.file == "-":
+			stdout = f.flag
+		case taken[filepath.Clean(f.file)] != "":
+			err = fmt.Errorf("%s and %s cannot both go to %s; name another file", taken[filepath.Clean(f.file)], f.flag, f.file)
+		default:
+			taken[filepath.Clean(f.file)] = f.flag
+			f.to, err = openForm(f.flag, f.file)
+		}
+		if err != nil {
+			drop(all)
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// openForm makes the file in which a form is written until it is whole.
+func openForm(flag, name string) (*output, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		return nil, fmt.Errorf("%s %s is a directory; name a file", flag, name)
+	case err == nil && !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s %s is no regular file; for stdout write %s -", flag, name, flag)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s cannot be written: %w", flag, err)
+	}
+	part, err := os.Create(name + ".part")
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be written: %w", flag, err)
+	}
+	return &output{Writer: part, name: name, part: part}, nil
+}
+
+// drop removes the files of forms that were not written.
+func drop(all []outlet) {
+	for _, f := range all {
+		if f.to != nil {
+			_ = f.to.drop() // what went wrong before is what is told
+		}
+	}
+}
+
 // write writes the report in every form that was asked for. The scorecard goes
-// to stdout, unless another form goes there.
-func (c *checkRunCmd) write(sh *shell, r, old *grading.Report) error {
-	card := true
-	for _, form := range []struct {
-		file  string
-		write func(io.Writer, *grading.Report) error
-	}{{c.JSON, report.JSON}, {c.JUnit, report.JUnit}, {c.HTML, report.HTML}, {c.Badge, report.Badge}} {
-		switch form.file {
-		case "":
-			continue
-		case "-":
-			card = false
-			if err := form.write(sh.out, r); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := saveReport(form.file, r, form.write); err != nil {
-			return err
+// to stdout, unless another form goes there; it comes first, so that no file
+// that fails takes it along.
+func (c *checkRunCmd) write(sh *shell, r, old *grading.Report, forms []outlet) error {
+	var errs []error
+	if !slices.ContainsFunc(forms, func(o outlet) bool { return o.to == nil }) {
+		errs = append(errs, c.card(sh, r, old))
+	}
+	for _, f := range forms {
+		if err := f.save(sh.out, r); err != nil {
+			errs = append(errs, fmt.Errorf("%s cannot be written: %w", f.flag, err))
 		}
 	}
-	if !card {
-		return nil
-	}
+	return errors.Join(errs...)
+}
+
+// card writes the scorecard, and what has changed since old.
+func (c *checkRunCmd) card(sh *shell, r, old *grading.Report) error {
 	t := c.terminal(sh)
 	if err := report.Text(sh.out, r, t); err != nil || old == nil {
 		return err
@@ -44,16 +103,15 @@ func (c *checkRunCmd) write(sh *shell, r, old *grading.Report) error {
 	return report.Changes(sh.out, old, r, t)
 }
 
-func saveReport(name string, r *grading.Report, write func(io.Writer, *grading.Report) error) error {
-	out, err := openOutput(name, io.Discard)
-	if err != nil {
-		return err
+// save writes one form and gives its file the name.
+func (o *outlet) save(stdout io.Writer, r *grading.Report) error {
+	if o.to == nil {
+		return o.write(stdout, r)
 	}
-	if err := write(out, r); err != nil {
-		_ = out.drop()
-		return fmt.Errorf("%s cannot be written: %w", name, err)
+	if err := o.write(o.to, r); err != nil {
+		return errors.Join(err, o.to.drop())
 	}
-	return out.keep()
+	return o.to.keep()
 }
 
 // meter shows on stderr how far a check has come: one line that is written
