@@ -71,9 +71,10 @@ const keyHead = "# Keys that seal the calls of a heed queue at rest. The first o
 
 type keysRotateCmd struct {
 	File   string `arg:"" optional:"" help:"The key file; may be left out with --reseal."`
-	Drop   string `placeholder:"ID" help:"Instead take this old key out, when nothing that it sealed is left."`
+	Drop   string `placeholder:"ID" help:"Instead take this old key out, if the queue no longer needs it."`
+	Force  bool   `help:"With --drop: do not ask the queue; the file as it was is kept as FILE.bak-…"`
 	Reseal bool   `help:"Also seal what is in the queue again with the key in front; without FILE, only that."`
-	Config string `placeholder:"FILE" help:"With --reseal: the configuration to take the queue from (heed.yaml)."`
+	Config string `placeholder:"FILE" help:"With --reseal or --drop: the configuration to take the queue from (heed.yaml)."`
 	DryRun bool   `help:"Only say what would be done."`
 	JSON   bool   `help:"With --reseal: print what the keys are used for as a JSON document."`
 }
@@ -84,14 +85,14 @@ func (keysRotateCmd) Help() string {
 
 With --reseal what was sealed before is sealed again, so that the old keys can go. A queue in SQLite belongs to one process: stop the gateway first. A queue in Postgres may be in use meanwhile, as long as every gateway has the new key: put one behind the others (heed keys new >>FILE) and start each of them again, move its line to the front and start them once more, then heed keys rotate --reseal without FILE. An interruption loses nothing; heed keys rotate --reseal goes on.
 
-heed keys check --store tells which old keys may be dropped. Idempotency keys stay under the old one for as long as they are remembered (queue.window, 24h): a call that is repeated is known by them. A key that is dropped too early takes the calls with it: SQLite does not open without it, and in Postgres they end as unreadable.
+heed keys check --store tells which old keys may be dropped. Idempotency keys stay under the old one for as long as they are remembered (queue.window, 24h): a call that is repeated is known by them. A key that is dropped too early takes the calls with it: SQLite does not open without it, and in Postgres they end as unreadable. Therefore --drop asks the queue of the heed.yaml that names the file, and refuses while something is under the key or where there is no such heed.yaml. --force does not ask, and keeps the file as it was.
 
 Examples:
 
     heed keys rotate /etc/heed/queue.keys
     heed keys rotate /etc/heed/queue.keys --reseal --config /etc/heed/heed.yaml
     heed keys rotate --reseal
-    heed keys rotate /etc/heed/queue.keys --drop 78ee5deeb9ab6f82 --dry-run`
+    heed keys rotate /etc/heed/queue.keys --drop 78ee5deeb9ab6f82 --config /etc/heed/heed.yaml --dry-run`
 }
 
 // Run changes the key file, and seals the queue again where that is wanted.
@@ -101,37 +102,45 @@ func (c *keysRotateCmd) Run(sh *shell) error {
 		return usage(errors.New("--drop and --reseal are two steps: first --reseal, then heed keys check --store, then --drop"))
 	case c.DryRun && c.JSON:
 		return usage(errors.New("--json tells what was done, and --dry-run does nothing"))
-	case !c.Reseal && (c.Config != "" || c.JSON):
-		return usage(errors.New("--config and --json belong to --reseal"))
+	case !c.Reseal && c.JSON:
+		return usage(errors.New("--json belongs to --reseal"))
+	case !c.Reseal && c.Drop == "" && c.Config != "":
+		return usage(errors.New("--config belongs to --reseal or --drop"))
+	case c.Drop == "" && c.Force:
+		return usage(errors.New("--force belongs to --drop"))
 	case c.Reseal:
 		return c.reseal(sh)
 	case c.File == "":
 		return usage(errors.New("which key file? heed keys rotate FILE; only --reseal does without"))
 	}
+	if c.Drop != "" {
+		return c.drop(sh)
+	}
 	return c.change(sh)
 }
 
-// change puts a new key into the file, or takes an old one out.
+// read gets the file, and the keys in it.
+func (c *keysRotateCmd) read() (text []byte, ring *queue.Keys, err error) {
+	if text, err = os.ReadFile(c.File); err != nil {
+		return nil, nil, fmt.Errorf("%w; heed keys new -o FILE makes one", err)
+	}
+	if ring, err = queue.ReadKeys(bytes.NewReader(text)); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", c.File, err)
+	}
+	return text, ring, nil
+}
+
+// change puts a new key into the file.
 func (c *keysRotateCmd) change(sh *shell) error {
-	before, err := os.ReadFile(c.File)
+	before, ring, err := c.read()
 	if err != nil {
-		return usage(fmt.Errorf("%w; heed keys new -o FILE makes one", err))
-	}
-	ring, err := queue.ReadKeys(bytes.NewReader(before))
-	if err != nil {
-		return usage(fmt.Errorf("%s: %w", c.File, err))
-	}
-	after, did, would := c.added(before)
-	if c.Drop != "" {
-		if after, err = c.dropped(before, ring); err != nil {
-			return usage(err)
-		}
-		did, would = "dropped key "+c.Drop+" from", "key "+c.Drop+" would be dropped from"
+		return usage(err)
 	}
 	if c.DryRun {
-		_, err := fmt.Fprintf(sh.out, "%s %s, which holds %s\n", would, c.File, strings.Join(ring.IDs(), ", "))
+		_, err := fmt.Fprintf(sh.out, "a new key would be put in front of those in %s, which holds %s\n", c.File, strings.Join(ring.IDs(), ", "))
 		return err
 	}
+	after, id := added(before)
 	if err := app.ReplaceKeyFile(c.File, after); err != nil {
 		return fmt.Errorf("%s is as it was: %w", c.File, err)
 	}
@@ -139,12 +148,12 @@ func (c *keysRotateCmd) change(sh *shell) error {
 	if c.Reseal {
 		then = "keep"
 	}
-	sh.say("heed: %s %s; %s a copy of the file elsewhere", did, c.File, then)
+	sh.say("heed: put key %s in front of those in %s; %s a copy of the file elsewhere", id, c.File, then)
 	return nil
 }
 
-// added is the file with a new key before the first one.
-func (c *keysRotateCmd) added(before []byte) (after []byte, did, would string) {
+// added is the text of a key file with a new key before the first one.
+func added(before []byte) (after []byte, id string) {
 	key := queue.NewKey()
 	for line := range bytes.Lines(before) {
 		if text := bytes.TrimSpace(line); after == nil && len(text) > 0 && text[0] != '#' {
@@ -152,22 +161,15 @@ func (c *keysRotateCmd) added(before []byte) (after []byte, did, would string) {
 			after = bytes.Join([][]byte{before[:at], []byte(key.Reveal() + "\n"), before[at:]}, nil)
 		}
 	}
-	return after, "put key " + key.ID() + " in front of those in", "a new key would be put in front of those in"
+	return after, key.ID()
 }
 
-// dropped is the file without an old key.
-func (c *keysRotateCmd) dropped(before []byte, ring *queue.Keys) ([]byte, error) {
-	switch {
-	case !ring.Has(c.Drop):
-		return nil, fmt.Errorf("%s holds no key %.40s, only %s", c.File, c.Drop, strings.Join(ring.IDs(), ", "))
-	case ring.Active() == c.Drop:
-		return nil, fmt.Errorf("key %s seals; put another one in front of it first, with heed keys rotate %s", c.Drop, c.File)
-	}
-	var after []byte
+// without is the text of a key file without one of its keys.
+func without(before []byte, id string) (after []byte) {
 	for line := range bytes.Lines(before) {
-		if key, err := queue.ParseKey(string(bytes.TrimSpace(line))); err != nil || key.ID() != c.Drop {
+		if key, err := queue.ParseKey(string(bytes.TrimSpace(line))); err != nil || key.ID() != id {
 			after = append(after, line...)
 		}
 	}
-	return after, nil
+	return after
 }

@@ -93,9 +93,10 @@ func (c *keysCheckCmd) store(sh *shell) (err error) {
 	if err := sh.keyTable(rows, c.JSON); err != nil {
 		return err
 	}
-	if ids := having(rows, useNeeded); len(ids) > 0 {
-		sh.say("heed: heed keys rotate --reseal seals again what is under %s; idempotency keys stay under it for up to %s (queue.window)",
-			strings.Join(ids, ", "), span(cfg.Queue.Window))
+	for _, r := range rows {
+		if r.Use == useNeeded {
+			sh.say("heed: %s", held(r.ID, *r.Records, cfg.Queue))
+		}
 	}
 	if ids := having(rows, useMissing); len(ids) > 0 {
 		return usage(fmt.Errorf("%s cannot be opened: add the line of the key to queue.keys, from a copy", strings.Join(ids, ", ")))
@@ -195,8 +196,8 @@ func (c *keysRotateCmd) seal(sh *shell, q *config.Queue, v *app.Vault) error {
 	}
 	sh.say("heed: sealed %d records again with key %s; start the gateway again where it was stopped", n, v.Keys.Active())
 	if ids := having(rows, useNeeded); len(ids) > 0 {
-		sh.say("heed: what is left under %s are idempotency keys, which are remembered for up to %s (queue.window); "+
-			"heed keys check --store tells when the key may be dropped", strings.Join(ids, ", "), span(q.Window))
+		sh.say("heed: what is left under %s are idempotency keys, which are needed until %s; "+
+			"heed keys check --store tells when the key may be dropped", strings.Join(ids, ", "), forgotten(q))
 	}
 	if ids := having(rows, useNone); len(ids) > 0 {
 		sh.say("heed: nothing is left under %s; heed keys rotate FILE --drop ID takes a key out", strings.Join(ids, ", "))
