@@ -89,12 +89,12 @@ func (c *callCmd) report(sh *shell, resp *http.Response, err error, w *watch) er
 	w.close()
 	end := ending{Bytes: w.bytes, RetryAt: w.retryAt()}
 	if resp != nil {
-		end.answered(resp)
+		end.answered(resp, w.write)
 	}
 	if err != nil {
-		end.failed(sh, err)
+		end.failed(sh, err, w.write)
 	}
-	if end.Exit == exitOK {
+	if end.Exit == exitOK || end.Exit == exitUnknown { // whoever looks first knows when
 		end.RetryAt = nil
 	}
 	sh.code = end.Exit
@@ -111,27 +111,50 @@ func (c *callCmd) report(sh *shell, resp *http.Response, err error, w *watch) er
 	default:
 		sh.say("heed: ended with status %d (%s) after %d attempt(s)", end.Status, end.Class, end.Attempts)
 	}
+	if end.Exit == exitUnknown {
+		sh.say("heed: nobody knows whether the write was done: look there before it is sent again, or send it with --key where the API honours keys")
+	}
 	if end.RetryAt != nil {
 		sh.say("try again at %s", end.RetryAt.Format(time.RFC3339))
 	}
 	return nil
 }
 
-// answered fills in what an answer tells.
-func (e *ending) answered(resp *http.Response) {
+// answered fills in what an answer tells, of a write that must not be repeated
+// or of another call.
+func (e *ending) answered(resp *http.Response, write bool) {
 	e.Status, e.Exit = resp.StatusCode, codeOfAnswer(resp)
-	rep, _ := heed.ReportOf(resp)
+	rep, ok := heed.ReportOf(resp)
 	e.Class, e.Attempts, e.Waited = rep.Class.String(), rep.Attempts, rep.Waited.Seconds()
-	if redirected(resp) {
+	switch {
+	case redirected(resp): // it has to be asked for elsewhere, so that nothing is said of executed
 		e.Class, e.Message = classify.Permanent.String(), redirection(resp)
+		return
+	case ok:
+		e.Executed = rep.Executed.String()
+	}
+	if write {
+		e.Exit = codeOfWrite(e.Exit, rep.Executed)
 	}
 }
 
-// failed fills in what an error tells.
-func (e *ending) failed(sh *shell, err error) {
+// failed fills in what an error tells. That an answer broke off, or could not
+// be kept, says nothing more about a write than its status did.
+func (e *ending) failed(sh *shell, err error, write bool) {
+	if doubt := *e; doubt.Exit == exitUnknown {
+		defer func() {
+			if e.Exit != exitCanceled {
+				e.Exit = exitUnknown
+			}
+			e.Executed = doubt.Executed
+		}()
+	}
 	e.Message = err.Error()
 	if he, ok := errors.AsType[*heed.Error](err); ok {
 		e.Exit = codeOfError(he)
+		if write {
+			e.Exit = codeOfWrite(e.Exit, he.Executed)
+		}
 		e.Class, e.Reason, e.Executed = he.Class.String(), string(he.Reason), he.Executed.String()
 		e.Endpoint, e.Status = he.Endpoint, he.Status
 		e.Attempts, e.Waited = he.Report.Attempts, he.Report.Waited.Seconds()

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,6 +71,7 @@ func (c *callCmd) Run(sh *shell) error {
 	if err != nil {
 		return usage(err)
 	}
+	w.write = sole(r, c.Key, to.transport.Policy)
 	resp, err := to.transport.RoundTrip(r)
 	if err == nil {
 		err = deliver(resp, out, w)
@@ -89,6 +91,18 @@ func (c *callCmd) adapt(to *target) {
 	if c.Key != "" && p.Key.Header == "" {
 		p.Key.Header = "Idempotency-Key" // draft-ietf-httpapi-idempotency-key-header
 	}
+}
+
+// sole tells whether sending r by another command might do it twice. A random
+// key does not help: the other command would make another one.
+func sole(r *http.Request, key string, p policy.Policy) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete: // RFC 9110 §9.2.2
+		return false
+	}
+	k := p.WithDefaults().Key
+	given := key != "" || r.Header.Get(k.Header) != "" || r.Header.Get("Idempotency-Key") != ""
+	return k.Header == "" || !slices.Contains(k.Methods, r.Method) || !given && k.From != policy.KeyHash
 }
 
 // target tells method and place apart.

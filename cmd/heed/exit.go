@@ -26,8 +26,8 @@ const exitHelp = `Exit codes:
      1  heed itself could not do its work
      2  command line or configuration is wrong
     65  the answer is invalid, truncated or stale: do not use it
-    69  outage: transient failure, overload, breaker open, no connection
-    74  unknown: a write was sent, and nobody knows whether it took effect
+    69  outage: transient failure, overload, breaker open, no connection; of a write: it was not done
+    74  unknown: a write was sent, and nobody knows whether it took effect; also one without a key that was answered 500, 502, 504, or 503 without a Retry-After
     75  try again later: throttled, or deferred
     76  permanent: repeating cannot help; also a redirect (not followed) and a host name that does not exist
     77  the credential was not accepted, or could not be had
@@ -61,6 +61,22 @@ func codeOfClass(c classify.Class) int {
 		return exitBadAnswer
 	}
 	return exitOutage // overloaded, transient, unknown
+}
+
+// codeOfWrite is the exit code of a write whose repetition might do it twice,
+// in place of one that asks a scheduler to repeat it, or says that it failed.
+func codeOfWrite(code int, done classify.Executed) int {
+	switch code {
+	case exitOutage, exitTryLater:
+		if done != classify.No {
+			return exitUnknown
+		}
+	case exitPermanent, exitUnauthorized:
+		if done == classify.Maybe {
+			return exitUnknown
+		}
+	}
+	return code
 }
 
 // codeOfError is the exit code of a call that ended without an answer. What

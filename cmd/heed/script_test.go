@@ -87,6 +87,15 @@ func api() http.Handler {
 		w.Header().Set("Content-Length", "100")
 		fmt.Fprint(w, "only this")
 	})
+	mux.HandleFunc("/broken", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprint(w, "only this")
+	})
+	mux.HandleFunc("/silent", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // net/http notices the end of the connection only then
+		<-r.Context().Done()
+	})
 	mux.HandleFunc("/half/{kind}", func(w http.ResponseWriter, r *http.Request) { // whole by HTTP, and yet cut
 		w.Header().Set("Content-Type", "application/"+r.PathValue("kind"))
 		fmt.Fprint(w, map[string]string{"json": `{"items": [1, 2`, "xml": `<items><item>1</it`}[r.PathValue("kind")])

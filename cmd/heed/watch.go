@@ -18,6 +18,7 @@ import (
 type watch struct {
 	sh    *shell
 	tell  bool
+	write bool // sending it again might do it twice
 	bytes int64
 	last  byte // of the body
 
