@@ -10,6 +10,7 @@ type Report struct {
 	Took    time.Duration `json:"took_ns"`
 	Grade   string        `json:"grade"` // A+, A, B, C, D, F, or - where nothing counts
 	Score   float64       `json:"score"` // in [0, 1]
+	Thin    bool          `json:"thin,omitempty"` // as in Grade
 	Groups  []Grade       `json:"groups"`
 	Results []Result      `json:"results"`
 }
@@ -23,6 +24,9 @@ type Grade struct {
 	Failed  int     `json:"failed"`
 	NA      int     `json:"not_applicable"`
 	Unknown int     `json:"unknown"`
+	// Thin: what passed or failed has less than half of the weight of what is not
+	// n/a, so the grade says little.
+	Thin bool `json:"thin,omitempty"`
 }
 
 // Result is how a client did in one case.
@@ -34,6 +38,7 @@ type Result struct {
 	Weight   int           `json:"weight"`
 	Mark     Mark          `json:"verdict"`
 	Cause    string        `json:"cause"`
+	Lacks    Claim         `json:"lacks,omitempty"` // the claim without which it is n/a
 	Known    bool          `json:"known_failure,omitempty"`
 	Took     time.Duration `json:"took_ns"`
 	Timeline []Event       `json:"timeline,omitempty"`
@@ -41,69 +46,78 @@ type Result struct {
 	Omitted int `json:"timeline_omitted,omitempty"`
 }
 
-// grade adds the results up: the weight of what passed as a part of what
-// passed or failed. What does not apply, or does not tell, counts for nothing.
+// grade adds the results up, by group and over all.
 func (r *Report) grade() {
-	at := map[string]int{}
-	var all tally
-	tallies := []tally{}
+	var names []string
+	own := map[string][]Result{}
 	for _, one := range r.Results {
-		i, ok := at[one.Group]
-		if !ok {
-			i = len(r.Groups)
-			at[one.Group] = i
-			r.Groups = append(r.Groups, Grade{Group: one.Group})
-			tallies = append(tallies, tally{})
+		if own[one.Group] == nil {
+			names = append(names, one.Group)
 		}
-		tallies[i].add(one)
-		all.add(one)
-		g := &r.Groups[i]
+		own[one.Group] = append(own[one.Group], one)
+	}
+	for _, name := range names {
+		g := Sum(own[name])
+		g.Group = name
+		r.Groups = append(r.Groups, g)
+	}
+	all := Sum(r.Results)
+	r.Grade, r.Score, r.Thin = all.Grade, all.Score, all.Thin
+}
+
+// Sum is the grade for these results: the weight of what passed as a part of
+// what passed or failed. What does not apply, or does not tell, counts for
+// nothing; where little is left, the grade is thin.
+func Sum(results []Result) (g Grade) {
+	good, bad, open := 0, 0, 0
+	for _, one := range results {
+		weight := max(one.Weight, 1)
 		switch one.Mark {
 		case Pass:
 			g.Passed++
+			good += weight
 		case Fail:
 			g.Failed++
+			bad += weight
 		case NA:
 			g.NA++
 		default:
 			g.Unknown++
+			open += weight
 		}
 	}
-	for i, t := range tallies {
-		r.Groups[i].Grade, r.Groups[i].Score = t.grade()
+	g.Grade = "-"
+	seen := good + bad
+	if seen == 0 {
+		return g
 	}
-	r.Grade, r.Score = all.grade()
+	g.Thin = seen < open
+	g.Score = float64(good) / float64(seen)
+	for _, l := range letters {
+		if g.Score >= l.least {
+			g.Grade = l.name
+			break
+		}
+	}
+	return g
 }
 
-type tally struct{ good, bad int }
-
-func (t *tally) add(r Result) {
-	switch r.Mark {
-	case Pass:
-		t.good += r.Weight
-	case Fail:
-		t.bad += r.Weight
+// Told is the grade as people read it: one that rests on little has a ~.
+func (g Grade) Told() string {
+	if g.Thin {
+		return g.Grade + "~"
 	}
+	return g.Grade
 }
+
+// Told is the grade over all as people read it.
+func (r *Report) Told() string { return Grade{Grade: r.Grade, Thin: r.Thin}.Told() }
 
 // letters are the grades and the least score of each.
 var letters = []struct {
 	name  string
 	least float64
 }{{"A+", 1}, {"A", 0.93}, {"B", 0.80}, {"C", 0.65}, {"D", 0.50}, {"F", 0}}
-
-func (t tally) grade() (string, float64) {
-	if t.good+t.bad == 0 {
-		return "-", 0
-	}
-	score := float64(t.good) / float64(t.good+t.bad)
-	for _, l := range letters {
-		if score >= l.least {
-			return l.name, score
-		}
-	}
-	return "F", score
-}
 
 // Reaches tells whether the grade is at least least, and whether least is one.
 func (r *Report) Reaches(least string) (reached, known bool) {

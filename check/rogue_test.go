@@ -207,6 +207,25 @@ func TestAClientThatEndsAtOnceHasSentNothing(t *testing.T) {
 	}
 }
 
+func TestAClientThatSendsNothingPassesNothing(t *testing.T) {
+	r, err := check.Run(t.Context(), check.Options{Client: shell("exit 1"), Only: []string{"final", "lies", "secrets", "outage"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unseen := 0
+	for _, one := range r.Results {
+		if one.Mark == check.Pass {
+			t.Errorf("%s passed: %s", one.ID, one.Cause)
+		}
+		if one.Mark == check.Unknown && strings.Contains(one.Cause, "no request came") {
+			unseen++
+		}
+	}
+	if unseen == 0 {
+		t.Error("no case is unknown for want of a request")
+	}
+}
+
 func TestAClientThatNeverStartsAgainHoldsNobodyUp(t *testing.T) {
 	dir := t.TempDir() // it greets once
 	c := check.Lines{Args: []string{"/bin/sh", "-c", `mkdir "$0/once" 2>/dev/null && echo '{"claims":["retry"]}'; exit 3`, dir}, Env: os.Environ()}

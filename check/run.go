@@ -261,7 +261,7 @@ func (r *run) judge(ctx context.Context, c *Case, e *Evidence, err error) Result
 		res.Mark, res.Cause = NA, r.hello.cannot(c)
 		return res
 	case lacks:
-		res.Mark, res.Cause = NA, fmt.Sprintf("the client does not claim %q", claim)
+		res.Mark, res.Cause, res.Lacks = NA, fmt.Sprintf("the client does not claim %q", claim), claim
 		return res
 	case ctx.Err() != nil:
 		res.Mark, res.Cause = Unknown, "the check was interrupted"
@@ -273,6 +273,9 @@ func (r *run) judge(ctx context.Context, c *Case, e *Evidence, err error) Result
 	v, broken := e.broken()
 	if !broken || c.Patient {
 		v = c.Judge(e)
+	}
+	if v.Mark == Pass && len(e.Journal.Entries)+len(e.Elsewhere.Entries) == 0 {
+		v = unclear("no request came, so what it does was not seen")
 	}
 	res.Mark, res.Cause = v.Mark, plainly(hide(v.Cause, e.secrets), mostCause)
 	if c.With == "" {

@@ -19,6 +19,6 @@ func Badge(w io.Writer, r *check.Report) error {
 <g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
 <text x="41" y="14">heed check</text><text x="100" y="14">%[1]s</text>
 </g></svg>
-`, r.Grade, color)
+`, r.Told(), color)
 	return err
 }

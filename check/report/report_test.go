@@ -62,6 +62,35 @@ func TestTheScorecardShowsWhatDidNotPassWithItsCause(t *testing.T) {
 	}
 }
 
+func TestAGradeThatRestsOnLittleIsMarkedInEveryForm(t *testing.T) {
+	r := found()
+	r.Grade, r.Thin = "A+", true
+	r.Groups[0].Grade, r.Groups[0].Thin = "B", true
+	text := func(w io.Writer, r *check.Report) error { return report.Text(w, r, report.Terminal{}) }
+	for name, one := range map[string]struct {
+		write func(io.Writer, *check.Report) error
+		want  []string
+	}{
+		"text":  {text, []string{"  A+~  (", "final        B~  ", "~ rests on less than half of what applies"}},
+		"JSON":  {report.JSON, []string{`"thin": true`}},
+		"HTML":  {report.HTML, []string{">A&#43;~<", "~ Less than half of what applies", ">B~<"}},
+		"badge": {report.Badge, []string{">A+~<"}},
+	} {
+		got := written(t, one.write, r)
+		for _, want := range one.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s lacks %q:\n%s", name, want, got)
+			}
+		}
+	}
+}
+
+func TestAGradeThatRestsOnMuchHasNoMark(t *testing.T) {
+	if got := written(t, report.Badge, found()); strings.Contains(got, "~") {
+		t.Error(got)
+	}
+}
+
 func TestNoCauseIsWiderThanTheTerminal(t *testing.T) {
 	r := found()
 	r.Results[1].Cause = strings.Repeat("many words ", 40)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -37,10 +38,13 @@ func Text(w io.Writer, r *check.Report, t Terminal) error {
 	}
 	b := bufio.NewWriter(w)
 	name := strings.TrimSpace(r.Client.Name + " " + r.Client.Version)
-	fmt.Fprintf(b, "%s  %s  (%s in %s, seed %d)\n\n", t.paint("1", name), t.paint(gradePaint(r.Grade)+";1", r.Grade),
+	fmt.Fprintf(b, "%s  %s  (%s in %s, seed %d)\n\n", t.paint("1", name), t.paint(gradePaint(r.Grade)+";1", r.Told()),
 		plural(len(r.Results), "case"), r.Took.Round(100*time.Millisecond), r.Seed)
 	for _, g := range r.Groups {
 		t.group(b, g)
+	}
+	if thin := func(g check.Grade) bool { return g.Thin }; r.Thin || slices.ContainsFunc(r.Groups, thin) {
+		t.note(b, "~ rests on less than half of what applies: the rest is unknown")
 	}
 	for _, one := range r.Results {
 		if t.All || one.Mark == check.Fail || one.Mark == check.Unknown {
@@ -60,7 +64,7 @@ func (t Terminal) group(b *bufio.Writer, g check.Grade) {
 	if counted == 0 {
 		line = strings.Repeat(" ", bar)
 	}
-	fmt.Fprintf(b, "  %-12s %s ", g.Group, t.paint(gradePaint(g.Grade), fmt.Sprintf("%-2s", g.Grade)))
+	fmt.Fprintf(b, "  %-12s %s ", g.Group, t.paint(gradePaint(g.Grade), fmt.Sprintf("%-3s", g.Told())))
 	if t.Width >= 60 {
 		fmt.Fprintf(b, "%s ", t.paint(gradePaint(g.Grade), line))
 	}
@@ -72,6 +76,13 @@ func (t Terminal) group(b *bufio.Writer, g check.Grade) {
 		b.WriteString(t.paint("90", fmt.Sprintf(", %d n/a", g.NA)))
 	}
 	b.WriteByte('\n')
+}
+
+// note writes a sentence that stands below the grades.
+func (t Terminal) note(b *bufio.Writer, text string) {
+	for _, line := range wrap(text, t.Width-2) {
+		fmt.Fprintf(b, "  %s\n", t.paint("90", line))
+	}
 }
 
 // result writes a case: what happened, why it is judged so, which rule says so.
