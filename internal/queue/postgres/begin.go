@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/heedproject/heed/internal/queue"
 	"github.com/jackc/pgx/v5"
@@ -27,13 +29,13 @@ func (s *Store) Begin(ctx context.Context, claims []queue.Claim) ([]string, erro
 
 // begin writes a group of them. It may be repeated.
 func (s *Store) begin(ctx context.Context, _ int, group []*step[*begins]) error {
-	var ids []string
-	var tokens []int64
+	var holds []hold
 	for _, st := range group {
 		for i := range st.in.claims {
-			ids, tokens = append(ids, st.in.claims[i].ID), append(tokens, st.in.claims[i].Lease.Token)
+			holds = append(holds, hold{st.in.claims[i].ID, st.in.claims[i].Lease.Token})
 		}
 	}
+	ids, tokens := inOrder(holds)
 	var held map[hold]bool
 	err := s.attempt(ctx, "begin calls in "+s.name, func(t *tx) error {
 		held = map[hold]bool{}
@@ -52,6 +54,16 @@ func (s *Store) begin(ctx context.Context, _ int, group []*step[*begins]) error 
 		}
 	}
 	return nil
+}
+
+// inOrder lays claims out in the order in which their rows are locked, so that
+// steps which meet wait and do not lock each other out.
+func inOrder(holds []hold) (ids []string, tokens []int64) {
+	slices.SortFunc(holds, func(a, b hold) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.token, b.token)) })
+	for _, h := range holds {
+		ids, tokens = append(ids, h.id), append(tokens, h.token)
+	}
+	return ids, tokens
 }
 
 // readHolds notes the claims that rows tell.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -301,5 +302,54 @@ func TestTheShareIsThatOfOneWorker(t *testing.T) {
 				t.Errorf("claimed with a share of two: got %d, %v, want %d", len(got.Claims), err, want)
 			}
 		}
+	}
+}
+
+// TestBeginsAndRenewalsDoNotLockEachOtherOut has the server not look for those
+// who do: they would wait until they give up.
+func TestBeginsAndRenewalsDoNotLockEachOtherOut(t *testing.T) {
+	o := options(t)
+	o.Address = postgres.Address(with(t, string(o.Address), func(_ *url.URL, q url.Values) { q.Set("deadlock_timeout", "1h") }))
+	s := open(t, o)
+	for range 32 {
+		enqueue(t, s, post("", "k"))
+	}
+	b, err := s.Claim(t.Context(), time.Now(), queue.Ask{Max: 32, Begins: true})
+	if err != nil || len(b.Claims) != 32 {
+		t.Fatalf("claim: got %d calls, %v, want 32", len(b.Claims), err)
+	}
+	back := slices.Clone(b.Claims)
+	slices.Reverse(back)
+	var wg sync.WaitGroup
+	repeat := func(f func() ([]string, error)) {
+		wg.Go(func() {
+			for range 200 {
+				if lost, err := f(); err != nil || len(lost) > 0 {
+					t.Errorf("got lost %v, %v", lost, err)
+					return
+				}
+			}
+		})
+	}
+	repeat(func() ([]string, error) { return s.Begin(t.Context(), b.Claims) })
+	repeat(func() ([]string, error) { return s.Renew(t.Context(), time.Now().Add(time.Minute), back) })
+	wg.Wait()
+}
+
+func TestAllOfAGroupWhoseLeasesAreLostAreToldSo(t *testing.T) {
+	o := options(t)
+	s, other := open(t, o), open(t, o)
+	enqueue(t, s, get("a", "k"), get("b", "k"))
+	held := claim(t, s, time.Now())
+	if got := claim(t, other, time.Now().Add(time.Hour)); len(got) != 2 {
+		t.Fatalf("claimed by another gateway after the lease: got %v, want both", ids(got))
+	}
+	var all []queue.Settlement
+	for _, c := range held {
+		all = append(all, queue.Settlement{ID: c.ID, Lease: c.Lease, Outcome: queue.Outcome{State: queue.Done}})
+	}
+	lost, err := s.Settle(t.Context(), time.Now(), all)
+	if slices.Sort(lost); err != nil || !slices.Equal(lost, []string{"a", "b"}) || state(t, s, "a") != queue.Running {
+		t.Errorf("settle: got lost %v, %v, want both lost and running", lost, err)
 	}
 }

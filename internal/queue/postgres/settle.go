@@ -253,10 +253,11 @@ func (s *Store) load(t *tx, from string, args ...any) ([]*row, error) {
 
 // Renew implements queue.Feed.
 func (s *Store) Renew(ctx context.Context, until time.Time, claims []queue.Claim) ([]string, error) {
-	ids, tokens := make([]string, len(claims)), make([]int64, len(claims))
+	holds := make([]hold, len(claims))
 	for i := range claims {
-		ids[i], tokens[i] = claims[i].ID, claims[i].Lease.Token
+		holds[i] = hold{claims[i].ID, claims[i].Lease.Token}
 	}
+	ids, tokens := inOrder(slices.Clone(holds))
 	var kept map[hold]bool
 	err := s.attempt(ctx, "renew leases in "+s.name, func(t *tx) error {
 		kept = map[hold]bool{}
@@ -269,8 +270,7 @@ func (s *Store) Renew(ctx context.Context, until time.Time, claims []queue.Claim
 		return nil, err
 	}
 	var lost []string
-	for i := range claims {
-		h := hold{ids[i], tokens[i]}
+	for _, h := range holds {
 		if kept[h] {
 			s.leases.renew(h, until)
 			continue
