@@ -92,3 +92,13 @@ func (s *Store) InMemory(t *testing.T) (n int) {
 	}
 	return n
 }
+
+// Read reads, and goes on until done is called.
+func (s *Store) Read(t *testing.T) (done func() error) {
+	t.Helper()
+	rows, err := s.read.QueryContext(t.Context(), "SELECT seq FROM calls")
+	if err != nil || !rows.Next() {
+		t.Fatalf("read: %v", err)
+	}
+	return rows.Close
+}

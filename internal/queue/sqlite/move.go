@@ -94,10 +94,12 @@ func (b *book) order() {
 // moved takes the rest over.
 func (b *book) moved(err error) {
 	b.moving = false
-	if err == nil {
-		err = b.s.passive(b.c)
-	}
 	b.shifted(err)
+	if b.stale && b.dead == nil {
+		b.truncate()
+	} else if err == nil {
+		b.shifted(b.s.passive(b.c))
+	}
 }
 
 func pages(n int) string { return fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", n) }

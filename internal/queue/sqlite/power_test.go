@@ -87,3 +87,31 @@ func TestALogThatTheFileDidNotTakeEndsAllWriting(t *testing.T) {
 	}
 	knows(t, o, "a")
 }
+
+// TestAReaderHoldsNoWriterUp has a reader go on for longer than a purge, which
+// would have waited for it.
+func TestAReaderHoldsNoWriterUp(t *testing.T) {
+	o := options(t)
+	s := open(t, o)
+	enqueue(t, s, get("a"), get("b"))
+	if err := s.Cancel(t.Context(), time.Now(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	done := s.Read(t)
+	began := time.Now()
+	if _, err := s.Purge(t.Context(), []string{"b"}); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 3*time.Second { // a tenth of a second, on a machine that has the time
+		t.Errorf("purge beside a reader: got %v, want it not to wait for the reader", took)
+	}
+	if err := done(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Sweep(t.Context(), time.Now(), 10); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(o.Path + "-wal"); err != nil || info.Size() != 0 {
+		t.Errorf("the log after the next sweep: got %v, %v, want it empty", info, err)
+	}
+}

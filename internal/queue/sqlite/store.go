@@ -140,7 +140,7 @@ func (s *Store) start(ctx context.Context, o Options) (*book, error) {
 	if o.unsynced {
 		synced, s.sync = "_pragma=synchronous(OFF)", func() error { return nil }
 	}
-	s.write = open(s.path, "_txlock=immediate", "_pragma=busy_timeout(5000)", "_journal_mode=WAL", synced,
+	s.write = open(s.path, "_txlock=immediate", "_pragma="+busy(locked), "_journal_mode=WAL", synced,
 		"_pragma=cache_size(-16384)", "_pragma=secure_delete(FAST)",
 		pages(lastResort), "_pragma=temp_store(MEMORY)", "_pragma=journal_size_limit(67108864)")
 	s.write.SetMaxOpenConns(1)
@@ -155,7 +155,7 @@ func (s *Store) start(ctx context.Context, o Options) (*book, error) {
 	if err := s.begin(ctx, c); err != nil {
 		return nil, err
 	}
-	s.read = open(s.path, "mode=ro", "_pragma=busy_timeout(5000)", "_pragma=cache_size(-2048)", "_pragma=query_only(1)")
+	s.read = open(s.path, "mode=ro", "_pragma="+busy(locked), "_pragma=cache_size(-2048)", "_pragma=query_only(1)")
 	s.read.SetMaxOpenConns(4)
 	if err := s.settleLog(ctx, c); err != nil {
 		return nil, err

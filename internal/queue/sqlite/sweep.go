@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/heedproject/heed/internal/queue"
@@ -64,9 +65,26 @@ func (s *Store) Purge(ctx context.Context, ids []string) (int, error) {
 }
 
 // truncate empties the write-ahead log: what was erased would live on in it. A
-// reader may be in the way; then it is tried again after the next erasure.
+// reader may be in the way, who is waited for only so long as the others who
+// write can wait too; or the mover. Then it is tried again when that one is done,
+// and at the next sweep.
 func (b *book) truncate() {
+	b.wait(inTheWay)
 	emptied, err := b.s.empty(context.Background(), b.c)
+	b.wait(locked)
 	b.stale = !emptied
 	b.shifted(err)
+}
+
+// How long the writer waits for another program's lock, and for readers.
+const (
+	locked   = 5 * time.Second
+	inTheWay = 100 * time.Millisecond
+)
+
+func busy(d time.Duration) string { return fmt.Sprintf("busy_timeout(%d)", d.Milliseconds()) }
+
+// wait sets how long the writer waits for others.
+func (b *book) wait(d time.Duration) {
+	b.c.ExecContext(context.Background(), "PRAGMA "+busy(d))
 }
