@@ -26,7 +26,7 @@ func (recoverCmd) Help() string {
 
 An endpoint that is not called cannot show that it is well: it stays slow until calls come.
 
-With --wait it exits with 75 if that takes longer than --timeout.
+A recovery that is under way is not begun again: that is said, and --wait waits for it. With --wait it exits with 75 if that takes longer than --timeout.
 
 Examples:
 
@@ -119,6 +119,9 @@ func (c *recoverCmd) Run(sh *shell) error {
 	t := grid{{"ENDPOINT", "PHASE", "SINCE", "CONCURRENCY", "ATTEMPTS", "429", "QUOTA LEFT", "REMARK"}}
 	for _, name := range names {
 		text, r, err := c.ask(sh, d, name)
+		if e, ok := errors.AsType[*refused](err); ok && !c.Status && e.status == http.StatusConflict {
+			text, r, err = c.join(sh, d, name)
+		}
 		if err != nil {
 			return err
 		}
@@ -164,6 +167,19 @@ func (c *recoverCmd) ask(sh *shell, d *desk, name string) (text json.RawMessage,
 	}
 	if err = d.order(sh.ctx, method, "/_heed/endpoints/"+url.PathEscape(name)+"/recover", nil, &text); err == nil {
 		err = json.Unmarshal(text, &r)
+	}
+	return text, r, err
+}
+
+// join says where the recovery is that was under way already.
+func (c *recoverCmd) join(sh *shell, d *desk, name string) (text json.RawMessage, r recovering, err error) {
+	text, r, err = (&recoverCmd{Status: true}).ask(sh, d, name)
+	if err == nil && r.Recovery != nil {
+		stay := "; --wait stays until it is back to normal"
+		if c.Wait {
+			stay = ""
+		}
+		sh.say("heed: %s is being recovered already, %s since %s%s", name, r.phase(), r.Recovery.Since.UTC().Format(time.RFC3339), stay)
 	}
 	return text, r, err
 }

@@ -220,7 +220,7 @@ func (a *App) Recover(ctx context.Context, name string) error {
 	rs.mu.Lock()
 	if rs.m[name] != nil {
 		rs.mu.Unlock()
-		return fmt.Errorf("endpoint %s is being recovered already", name)
+		return fmt.Errorf("endpoint %s: %w", name, gateway.ErrRecovering)
 	}
 	if rs.m == nil {
 		rs.m = map[string]*recovery{}

@@ -93,6 +93,8 @@ var (
 		"Look at the call first: what runs ends by itself, and what is done is not sent again."}
 	sealedOff = kind{"call-sealed", 500, "proxy_internal_error", "The record of the call cannot be unsealed",
 		"Put the key with which it was sealed back into queue.keys."}
+	recoversNow = kind{"endpoint-recovers", 409, "http_request_denied", "The endpoint is being recovered already",
+		"Wait for it: GET /_heed/endpoints/{name}/recover shows where it is."}
 	noSuchEndpoint = kind{"unknown-endpoint", 404, "http_request_denied", "There is no such endpoint",
 		"GET /_heed/endpoints lists them."}
 )
@@ -104,6 +106,8 @@ func (d *desk) refuse(err error) {
 		r = no2(badOrder, err)
 	case errors.Is(err, queue.ErrState):
 		r = no2(wrongState, err)
+	case errors.Is(err, ErrRecovering):
+		r = no(recoversNow, "")
 	case errors.Is(err, queue.ErrKey):
 		r = no2(sealedOff, err)
 	case errors.Is(err, queue.ErrErased):

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"log/slog"
 	"time"
 
@@ -121,7 +122,10 @@ func (d *desk) recover(name string) error {
 	if d.t.Roads == nil {
 		return wrong("this process cannot renew the road of an endpoint")
 	}
-	if err := d.t.Roads.Recover(d.r.Context(), name); err != nil {
+	switch err := d.t.Roads.Recover(d.r.Context(), name); {
+	case errors.Is(err, ErrRecovering):
+		return err
+	case err != nil:
 		return wrong("%v", err)
 	}
 	d.tellAudit("recover", slog.String("endpoint", name))

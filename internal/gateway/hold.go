@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"sync"
@@ -140,12 +141,16 @@ type Recovery struct {
 	Problem string `json:"problem,omitempty"`
 }
 
+// ErrRecovering is that of a recovery that has begun already.
+var ErrRecovering = errors.New("the endpoint is being recovered already")
+
 // Roads are the roads of the endpoints, as operators change them.
 type Roads interface {
 	// Renew puts a new road in the place of one: what was learned of the
 	// endpoint is forgotten, its breaker is closed, its credential fetched anew.
 	Renew(ctx context.Context, name string) error
 	// Recover does so with less of everything, until the endpoint is well.
+	// ErrRecovering: that is under way.
 	Recover(ctx context.Context, name string) error
 	// Recovery tells where that stands.
 	Recovery(name string) Recovery
