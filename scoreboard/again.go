@@ -40,11 +40,19 @@ func checked(ctx context.Context, p place, s start, seed uint64) (*grading.Repor
 			break
 		}
 	}
-	r.Grade, r.Score = graded(r.Results)
-	for i, g := range r.Groups {
-		r.Groups[i] = regroup(g.Group, r.Results)
-	}
+	sum(r)
 	return r, version, nil
+}
+
+// sum adds the results up again.
+func sum(r *grading.Report) {
+	all := grading.Sum(r.Results)
+	r.Grade, r.Score, r.Thin = all.Grade, all.Score, all.Thin
+	for i := range r.Groups {
+		name := r.Groups[i].Group
+		r.Groups[i] = grading.Sum(slices.DeleteFunc(slices.Clone(r.Results), func(one grading.Result) bool { return one.Group != name }))
+		r.Groups[i].Group = name
+	}
 }
 
 // unsettled are the cases that were not passed, though the client claims them, and
@@ -69,52 +77,4 @@ func replace(r, again *grading.Report, ids []string) {
 			r.Results[i] = one
 		}
 	}
-}
-
-// regroup adds up the results of one group.
-func regroup(name string, all []grading.Result) grading.Grade {
-	g := grading.Grade{Group: name}
-	var own []grading.Result
-	for _, one := range all {
-		if one.Group != name {
-			continue
-		}
-		own = append(own, one)
-		switch one.Mark {
-		case grading.Pass:
-			g.Passed++
-		case grading.Fail:
-			g.Failed++
-		case grading.NA:
-			g.NA++
-		case grading.Unknown:
-			g.Unknown++
-		}
-	}
-	g.Grade, g.Score = graded(own)
-	return g
-}
-
-// graded is the weight of what passed as a part of what passed or failed, and
-// the letter that heed check gives for it.
-func graded(all []grading.Result) (string, float64) {
-	good, bad := 0, 0
-	for _, one := range all {
-		switch one.Mark {
-		case grading.Pass:
-			good += one.Weight
-		case grading.Fail:
-			bad += one.Weight
-		}
-	}
-	if good+bad == 0 {
-		return "-", 0
-	}
-	r := grading.Report{Score: float64(good) / float64(good+bad)}
-	for _, letter := range []string{"A+", "A", "B", "C", "D"} {
-		if reached, _ := r.Reaches(letter); reached {
-			return letter, r.Score
-		}
-	}
-	return "F", r.Score
 }

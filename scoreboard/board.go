@@ -31,6 +31,7 @@ type row struct {
 	Claims  []grading.Claim `json:"claims"`
 	Grade   string          `json:"grade"`
 	Score   float64         `json:"score"`
+	Thin    bool            `json:"thin,omitempty"` // the grade rests on little
 	Cases   int             `json:"cases"`
 	Passed  int             `json:"passed"`
 	Groups  []grading.Grade `json:"groups"`
@@ -50,7 +51,7 @@ type verdict struct {
 func newRow(c client, setting string, r *grading.Report) row {
 	one := row{Key: c.Key, Client: c.Name, Version: r.Client.Version, Setting: setting, Set: c.Set[setting],
 		Adapter: c.Adapter, Note: c.Note, Made: r.Began.Format("2006-01-02"), Seed: r.Seed, Claims: r.Client.Claims,
-		Grade: r.Grade, Score: r.Score, Cases: len(r.Results), Groups: r.Groups,
+		Grade: r.Grade, Score: r.Score, Thin: r.Thin, Cases: len(r.Results), Groups: r.Groups,
 		Failed: []verdict{}, Unknown: []verdict{}, NotClaimed: []string{}}
 	slices.Sort(one.Claims)
 	for _, res := range r.Results {
@@ -68,6 +69,9 @@ func newRow(c client, setting string, r *grading.Report) row {
 	}
 	return one
 }
+
+// all is the grade over all groups.
+func (r row) all() grading.Grade { return grading.Grade{Grade: r.Grade, Score: r.Score, Thin: r.Thin} }
 
 // put replaces the row of the same client and setting.
 func (b *board) put(one row) {

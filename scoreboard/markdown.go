@@ -23,7 +23,8 @@ badly, its adapter is some twenty lines: mend it and run ` + "`scoreboard/run.sh
 ## How to read it
 
 - **Grade and number** are the weight of what was passed, as a part of what was passed or failed: A+ is all of it,
-  A 93 %%, B 80 %%, C 65 %%, D 50 %%. The number is rounded down.
+  A 93 %%, B 80 %%, C 65 %%, D 50 %%. The number is rounded down. ~ marks a grade that rests on less than half of what
+  was tried, because the rest is unknown.
 - **n/a**, or – in a group: the client does not claim to do this, so it is not held against it. A client that claims
   little is judged by little: http.Client without retries is not graded for how it retries. So the lines are in
   the order of how many cases were *passed*, and the grade says how well a client keeps what it claims.
@@ -101,27 +102,28 @@ func table(w *strings.Builder, rows []row) {
 		return
 	}
 	w.WriteString("| client | all | passed | failed | unknown | n/a |")
-	line := "|---|---|--:|--:|--:|--:|"
+	var line strings.Builder
+	line.WriteString("|---|---|--:|--:|--:|--:|")
 	for _, g := range rows[0].Groups {
 		fmt.Fprintf(w, " %s |", g.Group)
-		line += "---|"
+		line.WriteString("---|")
 	}
-	fmt.Fprintf(w, "\n%s\n", line)
+	fmt.Fprintf(w, "\n%s\n", line.String())
 	for _, r := range rows {
-		fmt.Fprintf(w, "| %s | **%s** | %d | %d | %d | %d |", r.Client, mark(r.Grade, r.Score), r.Passed, len(r.Failed), len(r.Unknown), len(r.NotClaimed))
+		fmt.Fprintf(w, "| %s | **%s** | %d | %d | %d | %d |", r.Client, mark(r.all()), r.Passed, len(r.Failed), len(r.Unknown), len(r.NotClaimed))
 		for _, g := range r.Groups {
-			fmt.Fprintf(w, " %s |", mark(g.Grade, g.Score))
+			fmt.Fprintf(w, " %s |", mark(g))
 		}
 		w.WriteString("\n")
 	}
 }
 
 // mark is a grade and its score; – is nothing to grade.
-func mark(grade string, score float64) string {
-	if grade == "-" {
+func mark(g grading.Grade) string {
+	if g.Grade == "-" {
 		return "–"
 	}
-	return fmt.Sprintf("%s %d", grade, percent(score))
+	return fmt.Sprintf("%s %d", g.Told(), percent(g.Score))
 }
 
 // percent is rounded down, so that 100 is all. What is a whole number but for

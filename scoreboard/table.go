@@ -25,7 +25,7 @@ var clients = []client{
 	adapted(client{Key: "tenacity", Name: "tenacity around requests", Adapter: "examples/check/python/tenacity_requests.py", Set: map[string]string{
 		best:    "`wait_random_exponential(0.3, max=2)`, but at least Retry-After; 8 attempts or until the deadline; `timeout=3`",
 		untuned: "`Retrying()`: for ever, without a pause, whatever the error"},
-		Note: "tenacity repeats a function and knows nothing of HTTP. What is repeated, and how Retry-After is read, is the adapter's, as the library leaves it to its users."}, "python3"),
+		Note: "tenacity repeats a function and knows nothing of HTTP. What is repeated, and how Retry-After is read, is the adapter's, as the library leaves it to its users. `stop_after_delay` looks between attempts only and says so: it is not held to a deadline. That a body is cut short is for requests to notice."}, "python3"),
 	adapted(client{Key: "httpx", Name: "httpx", Adapter: "examples/check/python/httpx_client.py", Set: map[string]string{
 		best:    "`HTTPTransport(retries=5)`, `Timeout(3)`, `Limits(max_connections=8)`",
 		untuned: "no retries, `Timeout(5)`"},
@@ -40,7 +40,7 @@ var clients = []client{
 	adapted(client{Key: "undici", Name: "undici RetryAgent", Adapter: "examples/check/node/undici_retry.mjs", Set: map[string]string{
 		best:    "`maxRetries: 5, minTimeout: 300, maxTimeout: 60000`, 408 and 425 and both timeouts repeated; `headersTimeout` and `bodyTimeout` 3 s, `connections: 8`",
 		untuned: "5 retries, 0.5 s doubling to 30 s, Retry-After honoured"},
-		Note: "`maxTimeout` cuts Retry-After down as well, so it cannot be a cap for the backoff alone."}, "node"),
+		Note: "`maxTimeout` cuts Retry-After down as well, so it cannot be a cap for the backoff alone. Of a body that was cut short it asks for the rest (Range), and ends with an error where a server sends the whole again: it is not fooled, but does not get through."}, "node"),
 	built(client{Key: "net-http", Name: "Go net/http", Adapter: "examples/check/go/nethttp/main.go", Set: map[string]string{
 		best:    "`Timeout: 10s`, `MaxConnsPerHost: 8`",
 		untuned: "`http.DefaultClient`"},

@@ -39,4 +39,4 @@ def do(task):
     return Retrying(wait=wait, stop=stop, retry=retry_if_exception(passing), reraise=True)(call, task)
 
 
-serve("tenacity (around requests)", version("tenacity"), ["retry", "keyed"] + (["deadline", "timeout=3s"] if BEST else []), do)
+serve("tenacity (around requests)", version("tenacity"), ["retry", "keyed"] + (["timeout=3s"] if BEST else []), do)
