@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -35,7 +37,7 @@ func (a Adapter) Open(ctx context.Context, s Setting) (Session, error) {
 	if err := a.ask(ctx, "POST /reset", s, nil); err != nil {
 		return nil, err
 	}
-	return adapted{a, s.Case, s.APIKey}, nil
+	return &adapted{to: a, name: s.Case, key: s.APIKey}, nil
 }
 
 // plain follows nothing and goes through no proxy: it is no client under test.
@@ -74,36 +76,61 @@ func (a Adapter) ask(ctx context.Context, what string, send, into any) error {
 	case into == nil:
 		return nil
 	}
-	if json.Unmarshal(text, into) != nil {
-		return fmt.Errorf("the adapter answers %s with what is no JSON object of the protocol", what)
+	switch err := parsed(text, into); {
+	case errors.Is(err, errStray):
+		return protocolError("the adapter answers " + what + " with what is no JSON object of the protocol")
+	case err != nil:
+		return protocolError("in the answer to " + what + " " + err.Error())
 	}
 	return nil
 }
+
+// protocolError is an answer that is not as the protocol has it.
+type protocolError string
+
+func (e protocolError) Error() string { return string(e) }
 
 // adapted is a session of an Adapter.
 type adapted struct {
 	to   Adapter
 	name string
 	key  string
+
+	mu    sync.Mutex
+	fault string
 }
 
 // Do sends /run.
-func (a adapted) Do(ctx context.Context, t Task) (o Outcome) {
+func (a *adapted) Do(ctx context.Context, t Task) Outcome {
+	var r reply
 	err := a.to.ask(ctx, "POST /run", struct {
 		Task
 		Case   string `json:"case"`
 		APIKey string `json:"api_key"`
-	}{t, a.name, a.key}, &o)
+	}{t, a.name, a.key}, &r)
 	switch {
-	case err != nil && ctx.Err() != nil:
-		return Outcome{Broken: context.Cause(ctx).Error()}
 	case err != nil:
-		return Outcome{Broken: "gave no outcome: " + err.Error()}
-	case o.ID != "" && o.ID != t.ID:
-		return Outcome{Broken: "answered for another operation"}
+	case r.OK == nil:
+		err = protocolError("in the answer to POST /run ok is missing; it must be true or false")
+	case r.ID != nil && *r.ID != t.ID:
+		err = protocolError(fmt.Sprintf("POST /run for id %q was answered for id %q", t.ID, plainly(*r.ID, 80)))
+	default:
+		return r.outcome()
 	}
-	return o
+	if ctx.Err() != nil {
+		return Outcome{Broken: context.Cause(ctx).Error()}
+	}
+	if wrong, ok := errors.AsType[protocolError](err); ok {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.fault = cmp.Or(a.fault, wrong.Error())
+	}
+	return Outcome{Broken: "gave no outcome: " + err.Error()}
 }
 
 // Close has nothing to end: the program is not ours.
-func (adapted) Close() Output { return Output{} }
+func (a *adapted) Close() Output {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return Output{Fault: a.fault}
+}

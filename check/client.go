@@ -105,6 +105,13 @@ type Output struct {
 	Told []string
 	// Left is how many processes it left behind, which were ended.
 	Left int
+	// Fault says how it broke the protocol by which it is asked; nothing is known of
+	// what it does over HTTP then.
+	Fault string
+	// Stray are how many lines between its outcomes were none, and FirstStray is the
+	// first.
+	Stray      int
+	FirstStray string
 }
 
 func before(s, sep string) string { a, _, _ := strings.Cut(s, sep); return a }

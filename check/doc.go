@@ -83,6 +83,13 @@
 // are and in base64, and are taken out of every sentence and timeline of a Report.
 // In an outcome that a client writes as a JSON line only the error is searched.
 //
+// # Clients that are misunderstood
+//
+// A line or an answer that is not as the protocol has it says nothing of what the
+// client does over HTTP: its case is unknown, and where that goes for all cases
+// Run returns an error. Lines that mean to be no outcome are passed over, and
+// noted in the Report. What a client wrote is told where it gave no answer.
+//
 // # Limits
 //
 // Requests of an operation are known by the last part of their path, so a

@@ -104,6 +104,15 @@ func (e *Evidence) broken() (Verdict, bool) {
 	return Verdict{}, false
 }
 
+// wrote is the end of what a client wrote that gave no answer, for the sentence
+// of its verdict.
+func (e *Evidence) wrote() string {
+	if _, broken := e.broken(); !broken {
+		return ""
+	}
+	return quoted(hide(e.Output.Text, e.secrets))
+}
+
 // operationOf is the last part of a path.
 func operationOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,8 +127,10 @@ type lines struct {
 	long  atomic.Bool   // it wrote a line beyond all bounds
 
 	mu      sync.Mutex
-	asked   map[string]chan Outcome
-	garbage int // lines that are no outcome
+	asked   map[string]chan Outcome // nil: it has answered
+	fault   string                  // how it broke the protocol
+	garbage int                     // lines that are no outcome
+	stray   string                  // the first of them
 }
 
 // greeted waits for the first line.
@@ -155,19 +158,23 @@ func (l *lines) greeted(ctx context.Context) error {
 		why = context.Cause(ctx).Error()
 	}
 	out := l.Close()
-	return fmt.Errorf("%s; it must begin with a line such as {\"name\":\"…\",\"claims\":[\"retry\"]}%s", why, quoted(out.Text))
+	return fmt.Errorf("%s; it must begin with a line such as {\"name\":\"…\",\"claims\":[\"retry\"]}%s", why, quoted(hide(out.Text, l.keep.sought)))
 }
 
 // quoted is the end of what a client wrote, for a message.
 func quoted(text string) string {
-	text = string(bytes.TrimSpace([]byte(text)))
-	if text == "" {
+	const most = 300
+	if over := len(text) - 4*most; over > 0 { // no character has more bytes
+		text = text[over:]
+	}
+	all := []rune(strings.Join(strings.Fields(plainly(text, len(text))), " "))
+	switch {
+	case len(all) == 0:
 		return ""
+	case len(all) > most:
+		return "; it wrote: …" + string(all[len(all)-most:])
 	}
-	if len(text) > 300 {
-		text = "…" + text[len(text)-300:]
-	}
-	return "; it wrote: " + text
+	return "; it wrote: " + string(all)
 }
 
 // read takes the output apart.
@@ -176,7 +183,7 @@ func (l *lines) read() {
 	s := bufio.NewScanner(l.out)
 	s.Buffer(nil, maxLine)
 	greeting := true
-	for s.Scan() {
+	for at := 1; s.Scan(); at++ {
 		if l.family.wrote.Add(int64(len(s.Bytes()))+1) > mostOutput {
 			l.family.kill()
 			return
@@ -186,13 +193,15 @@ func (l *lines) read() {
 		case len(line) == 0:
 		case greeting:
 			greeting = false
-			if err := json.Unmarshal(line, &l.hello); err != nil {
-				l.bad = "its first line is no JSON object"
+			if err := parsed(line, &l.hello); err != nil {
+				if l.bad = "in its first line " + err.Error(); errors.Is(err, errStray) {
+					l.bad = "its first line is no JSON object"
+				}
 				_, _ = l.keep.Write(append(line, '\n')) // it never fails
 			}
 			close(l.first)
 		default:
-			l.take(line)
+			l.take(at, line)
 		}
 	}
 	if errors.Is(s.Err(), bufio.ErrTooLong) { // what follows could not be understood
@@ -203,21 +212,39 @@ func (l *lines) read() {
 }
 
 // take hands an outcome to who waits for it.
-func (l *lines) take(line []byte) {
-	var o Outcome
-	err := json.Unmarshal(line, &o)
+func (l *lines) take(at int, line []byte) {
+	r, err := replied(line)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	waits, ok := l.asked[o.ID]
-	if err != nil || !ok {
-		if l.garbage++; l.garbage == mostGarbage {
+	if l.fault != "" {
+		return
+	}
+	waits, known := l.asked[filled(r.ID)]
+	switch {
+	case errors.Is(err, errStray):
+		if l.garbage++; l.garbage == 1 {
+			l.stray = fmt.Sprintf("line %d: %s", at, hide(string(line), l.keep.sought))
+		}
+		if l.garbage == mostGarbage {
 			l.family.kill()
 		}
 		_, _ = l.keep.Write(append(line, '\n')) // it never fails
 		return
+	case err != nil:
+	case r.ID == nil:
+		err = errors.New("id is missing; it must be that of the operation")
+	case !known:
+		err = fmt.Errorf("it answered id %q, which nobody asked for", plainly(*r.ID, 80))
+	case waits == nil:
+		err = fmt.Errorf("it answered id %q a second time", plainly(*r.ID, 80))
 	}
-	delete(l.asked, o.ID)
-	waits <- o
+	if err != nil { // what it meant could only be guessed
+		l.fault = fmt.Sprintf("line %d: %s", at, err)
+		l.family.kill()
+		return
+	}
+	l.asked[*r.ID] = nil
+	waits <- r.outcome()
 }
 
 // Do writes a task and waits for its outcome.
@@ -269,6 +296,12 @@ func (l *lines) ended(ctx context.Context, answer chan Outcome) Outcome {
 		return o
 	default:
 	}
+	l.mu.Lock()
+	fault := l.fault
+	l.mu.Unlock()
+	if fault != "" {
+		return Outcome{Broken: "broke the protocol: " + fault}
+	}
 	moment := time.NewTimer(300 * time.Millisecond)
 	defer moment.Stop()
 	select {
@@ -309,5 +342,6 @@ func (l *lines) Close() Output {
 	out := l.keep.told()
 	out.Bytes = l.family.wrote.Load()
 	out.Left = l.family.left
+	out.Fault, out.Stray, out.FirstStray = l.fault, l.garbage, l.stray // its reader has ended
 	return out
 }

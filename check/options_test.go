@@ -162,6 +162,18 @@ func TestATimelineHasABoundAndNoSecrets(t *testing.T) {
 	}
 }
 
+// runAdapter grades one that answers /run so.
+func runAdapter(t *testing.T, run http.HandlerFunc) (*check.Report, error) {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"claims":["retry"]}`) })
+	mux.HandleFunc("POST /reset", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("POST /run", run)
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	return check.Run(t.Context(), check.Options{Client: check.Adapter{URL: srv.URL}, Cases: oneRead(), Limit: 300 * time.Millisecond})
+}
+
 func TestAnAdapterThatMisbehavesIsToldSo(t *testing.T) {
 	for name, one := range map[string]struct {
 		run  http.HandlerFunc
@@ -169,19 +181,10 @@ func TestAnAdapterThatMisbehavesIsToldSo(t *testing.T) {
 	}{
 		"hangs":                {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body); <-r.Context().Done() }, "did not end in time"},
 		"crashes":              {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "does not answer POST /run"},
-		"writes garbage":       {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, "what is no JSON object"},
-		"answers for another":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"id":"other","ok":true}`) }, "answered for another operation"},
 		"has failed":           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "answers POST /run with 500"},
-		"answers without end":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, zeros{}) }, "what is no JSON object"},
 		"leads somewhere else": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "answers POST /run with 302"},
 	} {
-		mux := http.NewServeMux()
-		mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"claims":["retry"]}`) })
-		mux.HandleFunc("POST /reset", func(http.ResponseWriter, *http.Request) {})
-		mux.HandleFunc("POST /run", one.run)
-		srv := httptest.NewServer(mux)
-		r, err := check.Run(t.Context(), check.Options{Client: check.Adapter{URL: srv.URL}, Cases: oneRead(), Limit: 300 * time.Millisecond})
-		srv.Close()
+		r, err := runAdapter(t, one.run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,10 +194,21 @@ func TestAnAdapterThatMisbehavesIsToldSo(t *testing.T) {
 	}
 }
 
-// zeros is read without end.
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+func TestAnAdapterThatDoesNotKeepToTheProtocolIsToldSo(t *testing.T) {
+	for answer, want := range map[string]string{
+		"<html>":                        "what is no JSON object",
+		`{"id":"other","ok":true}`:      `POST /run for id "read" was answered for id "other"`,
+		`{"id":"read","ok":"yes"}`:      "ok must be true or false, got string",
+		`{"status":200}`:                "ok is missing",
+		strings.Repeat("endless", 2e5):  "what is no JSON object",
+		`{"ok":true,"status":"200 OK"}`: "status must be a whole number, got string",
+	} {
+		_, err := runAdapter(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
+		if err == nil || !strings.Contains(err.Error(), "the client does not keep to the protocol") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40s: got %v, want %q", answer, err, want)
+		}
+	}
+}
 
 func TestWithoutABodyItsArgumentGoesAndNoOtherOption(t *testing.T) {
 	out := t.TempDir() + "/args"

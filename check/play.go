@@ -247,6 +247,9 @@ func (p *play) close() Output {
 			all.Bytes += o.Bytes
 			all.Left += o.Left
 			all.Told = append(all.Told, o.Told...)
+			all.Fault = cmp.Or(all.Fault, o.Fault)
+			all.Stray += o.Stray
+			all.FirstStray = cmp.Or(all.FirstStray, o.FirstStray)
 		})
 	}
 	wg.Wait()

@@ -8,10 +8,11 @@ type Report struct {
 	Seed    uint64        `json:"seed"`
 	Began   time.Time     `json:"began"`
 	Took    time.Duration `json:"took_ns"`
-	Grade   string        `json:"grade"` // A+, A, B, C, D, F, or - where nothing counts
-	Score   float64       `json:"score"` // in [0, 1]
+	Grade   string        `json:"grade"`          // A+, A, B, C, D, F, or - where nothing counts
+	Score   float64       `json:"score"`          // in [0, 1]
 	Thin    bool          `json:"thin,omitempty"` // as in Grade
 	Groups  []Grade       `json:"groups"`
+	Notes   []string      `json:"notes,omitempty"` // on how the client speaks to the check
 	Results []Result      `json:"results"`
 }
 

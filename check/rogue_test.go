@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/heedproject/heed/check"
 	"github.com/heedproject/heed/sim"
 )
@@ -113,6 +115,91 @@ func TestAClientThatEndsInTheMiddleIsToldSo(t *testing.T) {
 	}
 }
 
+func TestWhatAClientWroteBeforeItEndedInTheMiddleIsToldWithoutItsSecrets(t *testing.T) {
+	got := rogue(t, speaking(`read line; { echo Traceback; echo "KeyError: $HEED_CHECK_API_KEY"; } >&2; exit 1`), 20*time.Second)
+	want := "the client ended with status 1 in the middle of an operation, after 0 requests; it wrote: Traceback KeyError: •••"
+	if got.Mark != check.Fail || got.Cause != want {
+		t.Errorf("got %s: %s, want %q", got.Mark, got.Cause, want)
+	}
+}
+
+func TestTheEndOfALongOutputIsToldWithoutAPartOfASecret(t *testing.T) {
+	script := `read line; { echo "$HEED_CHECK_API_KEY"; head -c 290 /dev/zero | tr '\0' x; } >&2; exit 1`
+	if got := rogue(t, speaking(script), 20*time.Second); strings.Contains(got.Cause, "read-0") || !strings.Contains(got.Cause, "it wrote: ") {
+		t.Errorf("got %s", got.Cause)
+	}
+}
+
+// misspoken is what a check says of a client that answers its first operation so.
+func misspoken(t *testing.T, answer string) string {
+	t.Helper()
+	_, err := check.Run(t.Context(), check.Options{Cases: oneRead(), Client: speaking("read line; echo '" + answer + "'; read line")})
+	if err == nil {
+		t.Fatalf("%s was taken", answer)
+	}
+	return err.Error()
+}
+
+func TestAMistakeInTheProtocolIsToldAsOne(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"id":"zzz","ok":true}`:                   `line 2: it answered id "zzz", which nobody asked for`,
+		`{"id":"read","ok":"yes"}`:                 "line 2: ok must be true or false, got string",
+		`{"id":"read","ok":true,"status":"200"}`:   "line 2: status must be a whole number, got string",
+		`{"id":"read","ok":true,"status":200.5}`:   "line 2: status must be a whole number, got number 200.5",
+		`{"id":7,"ok":true}`:                       "line 2: id must be a string, got number",
+		`{"id":"read","ok":false,"error":{"a":1}}`: "line 2: error must be a string, got object",
+		`{"id":"read","status":200}`:               "line 2: ok is missing; it must be true or false",
+		`{"ok":true}`:                              "line 2: id is missing; it must be that of the operation",
+	} {
+		if got := misspoken(t, answer); !strings.Contains(got, "the client does not keep to the protocol: rogue/read, "+want) {
+			t.Errorf("%s: got %q, want %q", answer, got, want)
+		}
+	}
+}
+
+func TestASecondAnswerToAnOperationIsAMistakeInTheProtocol(t *testing.T) {
+	cases := oneRead()
+	cases[0].Ask = append(cases[0].Ask, check.Operation{ID: "more", Path: "/v1/bibs/2", Wave: 1})
+	_, err := check.Run(t.Context(), check.Options{Cases: cases, Client: speaking(`read line; echo '{"id":"read","ok":true}'; read line; echo '{"id":"read","ok":true}'; read line`)})
+	if err == nil || !strings.Contains(err.Error(), `line 3: it answered id "read" a second time`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAMistakeInTheProtocolOfOneCaseLeavesItUnknown(t *testing.T) {
+	cases := append(oneRead(), oneRead()...)
+	cases[0].ID, cases[0].Patient = "rogue/wrong", true
+	script := `while read line; do case $HEED_CHECK_CASE in *wrong) echo '{"id":"read"}';; *) echo '{"id":"read","ok":true}';; esac; done`
+	r, err := check.Run(t.Context(), check.Options{Cases: cases, Client: speaking(script)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := r.Results[0]
+	if want := "the client does not keep to the protocol, so it was not judged: line 2: ok is missing"; one.Mark != check.Unknown || !strings.HasPrefix(one.Cause, want) {
+		t.Errorf("got %s: %s, want %q", one.Mark, one.Cause, want)
+	}
+}
+
+func TestStrayLinesAreNotedOnceAndWithoutSecrets(t *testing.T) {
+	script := `while read line; do echo "hello, $HEED_CHECK_API_KEY"; echo; echo '{"level":"info"}'; echo '{"id":"read","ok":true}'; done`
+	r, err := check.Run(t.Context(), check.Options{Cases: oneRead(), Client: speaking(script)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"the client wrote 2 lines of what is no outcome to its output, where only outcomes belong; the first: rogue/read, line 2: hello, •••"}
+	if diff := cmp.Diff(r.Notes, want); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAFirstLineOfTheWrongKindIsRefused(t *testing.T) {
+	_, err := check.Run(t.Context(), check.Options{Cases: oneRead(),
+		Client: check.Lines{Args: []string{"/bin/sh", "-c", `echo '{"claims":"retry"}'`}, Env: os.Environ()}})
+	if err == nil || !strings.Contains(err.Error(), "in its first line claims must be a list of strings, got string") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestALineWithoutAnEndIsBounded(t *testing.T) {
 	got := rogue(t, speaking("exec cat /dev/zero"), time.Minute)
 	if got.Mark != check.Fail || !strings.Contains(got.Cause, "wrote a line of more than 1 MiB") {
@@ -189,7 +276,7 @@ func TestChildrenThatGoOnForkingAreEnded(t *testing.T) {
 }
 
 func TestAClientThatWritesLinesWithoutEndIsEnded(t *testing.T) {
-	got := rogue(t, speaking("exec yes '{\"id\":\"other\",\"ok\":true}'"), time.Minute)
+	got := rogue(t, speaking("exec yes '{\"level\":\"info\"}'"), time.Minute)
 	if got.Mark != check.Fail || !strings.Contains(got.Cause, "lines that are no outcome") {
 		t.Errorf("got %s: %s", got.Mark, got.Cause)
 	}

@@ -93,6 +93,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	began := time.Now()
 	report := &Report{Client: hello, Seed: o.Seed, Began: began.UTC().Truncate(time.Second), Results: r.all(ctx, cases)}
 	report.Took = time.Since(began)
+	if err := r.manners.err(); err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	report.Notes = r.manners.notes()
 	if o.Via != "" && s.seen.Load() == 0 && ctx.Err() == nil {
 		return nil, fmt.Errorf("check: no request came through the gateway at %s; let it lead to http://%s", shown(o.Via), s.addr)
 	}
@@ -178,6 +182,7 @@ type run struct {
 	renewing sync.Mutex // held by a case whose tokens are told from those of others by time alone
 
 	unstarted atomic.Int64 // cases for which the client did not start
+	manners   manners
 
 	mu   sync.Mutex
 	done int
@@ -215,6 +220,8 @@ func (r *run) try(ctx context.Context, cases []Case, i int, results []Result) {
 	if _, lacks := c.lacks(r.hello.Claims); !lacks && r.hello.cannot(c) == "" {
 		if e, err = r.play(ctx, c); err != nil {
 			r.unstarted.Add(1)
+		} else {
+			r.manners.see(e)
 		}
 	}
 	for j := range cases {
@@ -270,13 +277,7 @@ func (r *run) judge(ctx context.Context, c *Case, e *Evidence, err error) Result
 		res.Mark, res.Cause = Fail, plainly(err.Error(), mostCause)
 		return res
 	}
-	v, broken := e.broken()
-	if !broken || c.Patient {
-		v = c.Judge(e)
-	}
-	if v.Mark == Pass && len(e.Journal.Entries)+len(e.Elsewhere.Entries) == 0 {
-		v = unclear("no request came, so what it does was not seen")
-	}
+	v := e.verdict(c)
 	res.Mark, res.Cause = v.Mark, plainly(hide(v.Cause, e.secrets), mostCause)
 	if c.With == "" {
 		res.Timeline = e.timeline()
@@ -285,4 +286,22 @@ func (r *run) judge(ctx context.Context, c *Case, e *Evidence, err error) Result
 		}
 	}
 	return res
+}
+
+// verdict is what the evidence means for its case, or for one that goes with it.
+func (e *Evidence) verdict(c *Case) Verdict {
+	if e.Output.Fault != "" {
+		return unclear("the client does not keep to the protocol, so it was not judged: %s", e.Output.Fault)
+	}
+	v, broken := e.broken()
+	if !broken || c.Patient {
+		v = c.Judge(e)
+	}
+	if v.Mark == Pass && len(e.Journal.Entries)+len(e.Elsewhere.Entries) == 0 {
+		v = unclear("no request came, so what it does was not seen")
+	}
+	if v.Mark != Pass {
+		v.Cause += e.wrote()
+	}
+	return v
 }

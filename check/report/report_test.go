@@ -85,6 +85,17 @@ func TestAGradeThatRestsOnLittleIsMarkedInEveryForm(t *testing.T) {
 	}
 }
 
+func TestNotesAreInEveryFormForPeople(t *testing.T) {
+	r := found()
+	r.Notes = []string{"it wrote 2 stray lines"}
+	text := func(w io.Writer, r *check.Report) error { return report.Text(w, r, report.Terminal{}) }
+	for name, write := range map[string]func(io.Writer, *check.Report) error{"text": text, "HTML": report.HTML, "JSON": report.JSON} {
+		if got := written(t, write, r); strings.Count(got, "it wrote 2 stray lines") != 1 {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}
+
 func TestAGradeThatRestsOnMuchHasNoMark(t *testing.T) {
 	if got := written(t, report.Badge, found()); strings.Contains(got, "~") {
 		t.Error(got)

@@ -46,6 +46,9 @@ func Text(w io.Writer, r *check.Report, t Terminal) error {
 	if thin := func(g check.Grade) bool { return g.Thin }; r.Thin || slices.ContainsFunc(r.Groups, thin) {
 		t.note(b, "~ rests on less than half of what applies: the rest is unknown")
 	}
+	for _, n := range r.Notes {
+		t.note(b, "note: "+n)
+	}
 	for _, one := range r.Results {
 		if t.All || one.Mark == check.Fail || one.Mark == check.Unknown {
 			t.result(b, one)
