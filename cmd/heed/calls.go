@@ -123,7 +123,7 @@ func (sh *shell) callTable(rows []callRow, now time.Time) error {
 		t = append(t, []string{c.ID, c.State, c.Endpoint, c.Method + " " + c.Path, ago(c.Created, now), c.next(now),
 			strconv.Itoa(c.Attempts), c.last(), c.Reason})
 	}
-	return t.write(sh.out, columns{Width: sh.width(), Wrap: []int{8, 3}})
+	return t.write(sh.out, columns{Width: sh.width(), Wrap: []int{3}})
 }
 
 // next is when something happens to the call.

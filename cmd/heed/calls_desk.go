@@ -113,6 +113,9 @@ func (d *desk) send(ctx context.Context, method, path string, body io.Reader) (*
 	if e.status == http.StatusUnauthorized {
 		e.Title, e.Detail = "the admin port wants a token", "name the configuration that has it with --config"
 	}
+	if id := calledAt(path); e.status == http.StatusNotFound && id != "" && !heedMade(id) {
+		e.Detail = fmt.Sprintf("%.60q is no id that heed gives (%d letters and digits, which heed calls list shows), and no call was imported under it", id, idLen)
+	}
 	return nil, &exitError{e.code(), e}
 }
 

@@ -64,8 +64,8 @@ func (f *callFilter) chosen(now time.Time) (c chosenCalls, err error) {
 			word = queue.Cancelled.String()
 		}
 		var s queue.State
-		if err := s.UnmarshalText([]byte(word)); err != nil {
-			return c, usage(fmt.Errorf("--state: %w", err))
+		if s.UnmarshalText([]byte(word)) != nil {
+			return c, usage(fmt.Errorf("--state: no state of a call is called %q: use %s, or broken for those that need a person", word, stateWords()))
 		}
 		c.States = append(c.States, word)
 	}
@@ -74,6 +74,15 @@ func (f *callFilter) chosen(now time.Time) (c chosenCalls, err error) {
 	}
 	c.CreatedBefore, err = instant("--before", f.Before, now)
 	return c, err
+}
+
+// stateWords lists the states.
+func stateWords() string {
+	words := make([]string, len(queue.States))
+	for i, s := range queue.States {
+		words[i] = s.String()
+	}
+	return strings.Join(words, ", ")
 }
 
 // instant reads a moment of the past: how long ago, a day, or a time.
@@ -208,4 +217,29 @@ func (d *desk) each(ctx context.Context, c chosenCalls) iter.Seq2[callRow, error
 }
 
 // callAt is where the admin port has a call.
-func callAt(id string) string { return "/_heed/calls/" + url.PathEscape(id) }
+func callAt(id string) string { return callsPath + url.PathEscape(id) }
+
+const callsPath = "/_heed/calls/"
+
+// calledAt is the id of the call that a path of the admin port names; empty:
+// it names none.
+func calledAt(path string) string {
+	rest, ok := strings.CutPrefix(path, callsPath)
+	if !ok {
+		return ""
+	}
+	id, _, _ := strings.Cut(rest, "/")
+	if id, err := url.PathUnescape(id); err == nil {
+		return id
+	}
+	return ""
+}
+
+// idLen is how long the ids are that the queue makes.
+const idLen = 26
+
+// heedMade tells whether id looks like one that the queue makes. Whoever
+// imports calls may have ids of another kind.
+func heedMade(id string) bool {
+	return len(id) == idLen && strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
+}

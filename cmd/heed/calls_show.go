@@ -132,7 +132,11 @@ func (c *callRow) why() string {
 
 // tries counts what was tried and waited.
 func (c *callRow) tries() string {
-	text := fmt.Sprintf("%d, and %d waits of %s in all", c.Attempts, c.Waits, span(time.Duration(c.Waited*float64(time.Second))))
+	waits := "1 wait"
+	if c.Waits != 1 {
+		waits = fmt.Sprintf("%d waits", c.Waits)
+	}
+	text := fmt.Sprintf("%d, and %s of %s in all", c.Attempts, waits, span(time.Duration(c.Waited*float64(time.Second))))
 	if c.WaitSource != "" {
 		text += ", the last for " + c.WaitSource
 	}

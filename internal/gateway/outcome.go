@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/heedproject/heed"
@@ -155,14 +156,17 @@ func (e *ended) note(now time.Time, c *queue.Call, o *queue.Outcome) *queue.Note
 	if e.status != 0 {
 		n.Status = e.status
 	}
-	if e.why != "" {
+	switch {
+	case e.why != "":
 		n.Why = e.why
+	case o.Reason == o.Class: // a word that both have says it all
+		n.Why = o.Reason
 	}
 	if o.Reason == queue.ReasonExpired {
 		n.Why = fmt.Sprintf("it may not be sent before %s and expires at %s", instant(e.retryAt), instant(c.Expires))
 	}
 	if do := remedies[e.reason]; do != "" && o.State == queue.Dead && o.Reason != queue.ReasonExpired {
-		n.Do = do
+		n.Do = strings.Replace(do, " ID ", " "+c.ID+" ", 1)
 	}
 	if c.Endpoint == callbackEndpoint && e.reason == heed.NotAllowed {
 		n.Do = "list its host under queue.callbacks.hosts in heed.yaml, then replay; or purge it"
@@ -172,7 +176,7 @@ func (e *ended) note(now time.Time, c *queue.Call, o *queue.Outcome) *queue.Note
 
 // remedies say what to do about a dead call, where the reason alone tells.
 var remedies = map[heed.Reason]string{
-	heed.PermanentFailure:  "look at the status and the kept answer (heed calls show); correct the request (heed calls edit), then replay",
+	heed.PermanentFailure:  "look at the status and the kept answer (heed calls show ID --reveal WHY); correct the request (heed calls edit), then replay",
 	heed.AttemptsExhausted: "look at the provider's status page; replay when it is well, or raise retry.attempts of the endpoint",
 	heed.NotAllowed:        "add method and path to the allow list of the endpoint in heed.yaml, then replay; or purge it",
 	heed.RetryOff:          "the caller wanted one attempt: replay if another one is welcome, or purge it",
