@@ -85,6 +85,8 @@ func reportsFailure(e *Evidence) Verdict {
 	switch {
 	case o.OK && len(tries) == 0:
 		return failed("it reported success without a request")
+	case o.OK && tries[len(tries)-1].Status < 300:
+		return unclear("it asked until nothing failed any more: what it reports of a failure was not seen")
 	case o.OK:
 		return failed("it reported success, though the last answer was %s", last(tries))
 	case o.Broken != "":

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ type Lines struct {
 
 // Hello starts the program once and reads its first line.
 func (l Lines) Hello(ctx context.Context) (Hello, error) {
-	s, err := l.open(ctx, Setting{BaseURL: "http://127.0.0.1:9", id: "hello"})
+	s, err := l.open(ctx, Setting{BaseURL: "http://127.0.0.1:9", id: rand.Text()})
 	if err != nil {
 		return Hello{}, err
 	}
