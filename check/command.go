@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,8 @@ type Command struct {
 	// {body_file}, {headers_file}, {key}, {api_key}, {deadline} and {base_url}
 	// are replaced. An argument {header} stands for all header fields: it and
 	// an option before it are repeated. Without a body the arguments with {body}
-	// are left out, and an option before them.
+	// are left out, and an option before them. Another word in braces is an error,
+	// but in a script after -c or -e.
 	Args []string
 	// Env is the environment; that of the session is added.
 	Env []string
@@ -33,6 +35,9 @@ type Command struct {
 func (c Command) Hello(context.Context) (Hello, error) {
 	if len(c.Args) == 0 || !c.uses("url") {
 		return Hello{}, errors.New("the command has no {url}; write, for example: curl -sS --fail --retry 5 {url}")
+	}
+	if name := c.unknown(); name != "" {
+		return Hello{}, fmt.Errorf("nothing is known of %s in the command; there are {%s}", name, strings.Join(placeholders, "} {"))
 	}
 	if _, err := exec.LookPath(c.Args[0]); err != nil {
 		return Hello{}, err
@@ -53,6 +58,29 @@ func (c Command) Hello(context.Context) (Hello, error) {
 
 func (c Command) uses(name string) bool {
 	return slices.ContainsFunc(c.Args, func(a string) bool { return strings.Contains(a, "{"+name+"}") })
+}
+
+// placeholders are what is replaced in the arguments.
+var placeholders = []string{"url", "method", "header", "headers_file", "body", "body_file", "key", "api_key", "deadline", "base_url"}
+
+// braced is a word in braces that is no variable of a shell and no %{variable} of
+// curl.
+var braced = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|[^$%\w{])\{([a-zA-Z_]+)\}`) })
+
+// unknown is the first placeholder that stands for nothing; empty: there is
+// none. The text of a script, after -c or -e, has braces of its own.
+func (c Command) unknown() string {
+	for i, a := range c.Args {
+		if i > 0 && (c.Args[i-1] == "-c" || c.Args[i-1] == "-e") {
+			continue
+		}
+		for _, m := range braced().FindAllStringSubmatch(a, -1) {
+			if !slices.Contains(placeholders, m[1]) {
+				return "{" + m[1] + "}"
+			}
+		}
+	}
+	return ""
 }
 
 // Open makes a folder for the files of the session.

@@ -225,6 +225,23 @@ func TestWithoutABodyItsArgumentGoesAndNoOtherOption(t *testing.T) {
 	}
 }
 
+func TestAnUnknownPlaceholderIsRefusedWithThoseThereAre(t *testing.T) {
+	for arg, name := range map[string]string{"{foo}": "{foo}", "--user={token}": "{token}", "X: {URL}": "{URL}"} {
+		_, err := check.Command{Args: []string{"sh", arg, "{url}"}}.Hello(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "nothing is known of "+name+" in the command; there are {url} {method} {header} ") {
+			t.Errorf("%s: got %v", arg, err)
+		}
+	}
+}
+
+func TestBracesOfOtherLanguagesAreNoPlaceholders(t *testing.T) {
+	for _, args := range [][]string{{"-w", "%{http_code}"}, {"${HOME}"}, {"-c", "awk {print}"}, {`{"a":1}`}, {"{1..3}"}, {"{}"}, {"{{a}}"}} {
+		if _, err := (check.Command{Args: append(append([]string{"sh"}, args...), "{url}")}).Hello(t.Context()); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
 func TestAProxyOfTheEnvironmentIsNotInTheWay(t *testing.T) {
 	out := t.TempDir() + "/proxy"
 	c := check.Command{Args: []string{"/bin/sh", "-c", `printf %s "$NO_PROXY" >` + out, "sh", "{url}"}, Env: append(os.Environ(), "NO_PROXY=intranet.example")}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
 	grading "github.com/heedproject/heed/check"
@@ -21,11 +22,11 @@ type checkCmd struct {
 }
 
 type checkRunCmd struct {
-	Command []string `arg:"" optional:"" help:"The client, after --: a command with {url}, or with --lines a program that speaks JSON lines."`
-	Lines   bool     `help:"The client reads operations from its input as JSON lines and answers on its output."`
-	Adapter string   `placeholder:"URL" help:"The client runs already and answers /health, /reset and /run there."`
-	Via     string   `placeholder:"URL" help:"The client is asked to use this gateway, which must lead to the address of --listen."`
-	Listen  string   `default:"127.0.0.1:0" placeholder:"ADDR" help:"Where the simulated provider is served (a free port)."`
+	Command argv   `arg:"" name:"client" optional:"" help:"The client, after --: a command with {url}, or with --lines a program that speaks JSON lines."`
+	Lines   bool   `help:"The client reads operations from its input as JSON lines and answers on its output."`
+	Adapter string `placeholder:"URL" help:"The client runs already and answers /health, /reset and /run there."`
+	Via     string `placeholder:"URL" help:"The client is asked to use this gateway, which must lead to the address of --listen."`
+	Listen  string `default:"127.0.0.1:0" placeholder:"ADDR" help:"Where the simulated provider is served (a free port)."`
 
 	Only     []string      `placeholder:"CASE" help:"Groups or cases, such as retry-after or 'final/4*'. Repeatable."`
 	Quick    bool          `help:"A dozen cases, in a few seconds."`
@@ -44,6 +45,22 @@ type checkRunCmd struct {
 	Badge string `placeholder:"FILE" help:"Write the grade as an SVG badge."`
 	Color string `enum:"auto,always,never" default:"auto" help:"Colours: auto, always, never."`
 	All   bool   `help:"Show the cases that passed, too."`
+}
+
+// argv is the command line of a client.
+type argv []string
+
+// Decode takes all that is left. What begins with a - could be meant for heed
+// check or for the client, so it needs the -- before both.
+func (a *argv) Decode(ctx *kong.DecodeContext) error {
+	for !ctx.Scan.Peek().IsEOL() {
+		t := ctx.Scan.Pop()
+		if *a = append(*a, t.String()); t.Type == kong.UntypedToken && strings.HasPrefix(t.String(), "-") {
+			return fmt.Errorf("%s may be meant for heed check or for the client; put -- before the client: heed check -- %s …",
+				t.String(), strings.Join(*a, " "))
+		}
+	}
+	return nil
 }
 
 // Help is what heed check run --help says beside the flags.
