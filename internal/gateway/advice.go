@@ -27,7 +27,21 @@ func (x *exchange) advise(r *refusal, e *heed.Error) {
 		}
 		r.Detail = fmt.Sprintf("The API asked for a pause%s (Retry-After, or a quota that is used up), which lies beyond %s. "+
 			"%s Try again after Retry-After, or %s.", until, b.what, history(e), b.remedy)
+	case x.keyUnheard(e.Reason):
+		r.Detail = "Find out at the provider before sending it again. " + x.keyAdvice() + "."
 	}
+}
+
+// keyUnheard tells whether the caller sent an idempotency key and the write was
+// not repeated, since nobody said that the provider honours keys.
+func (x *exchange) keyUnheard(why heed.Reason) bool {
+	return why == heed.NotRepeatable && !x.route.keyed && x.r.Header["Idempotency-Key"] != nil
+}
+
+// keyAdvice says what would have let the write be repeated.
+func (x *exchange) keyAdvice() string {
+	return "The Idempotency-Key was passed on, but the endpoint does not know that the provider honours it; if so, write " +
+		"idempotency: {header: Idempotency-Key} under endpoints." + x.route.Name + " in heed.yaml, and such a write is repeated"
 }
 
 // bound is what limits the time of a call, and who can move it.

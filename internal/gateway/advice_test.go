@@ -65,3 +65,35 @@ func TestNotBeforeBeyondTheBudgetIsToldAsSuch(t *testing.T) {
 		t.Errorf("got retry_at %v, want the instant", p.RetryAt)
 	}
 }
+
+func TestAWriteWithAKeyThatTheEndpointDoesNotKnowIsToldWhatLetsItBeRepeated(t *testing.T) {
+	const want = "idempotency: {header: Idempotency-Key} under endpoints.api in heed.yaml"
+	key := http.Header{"Idempotency-Key": {"k1"}}
+	down := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
+	r := upstream(t, down, nil)
+	resp := r.do(r.request("POST", "/api/x", "1", key))
+	if resp.StatusCode != 503 || resp.Header.Get("Heed-Attempts") != "1" {
+		t.Errorf("got %d after %s attempts, want 503 after 1", resp.StatusCode, resp.Header.Get("Heed-Attempts"))
+	}
+	wantText(t, resp.Header.Get("Heed-Advice"), want)
+
+	cut := upstream(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil)
+	p := wantProblem(t, cut.do(cut.request("POST", "/api/x", "1", key)), 502, "not-repeatable")
+	wantText(t, p.Detail, "Find out at the provider", want)
+}
+
+func TestOnlyAKeyThatIsNotKnownIsAdvisedOn(t *testing.T) {
+	key := http.Header{"Idempotency-Key": {"k1"}}
+	down := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
+	known := upstream(t, down, func(r *rig, tr *heed.Transport) { tr.Policy.Key.Header = "Idempotency-Key" })
+	other := upstream(t, down, nil)
+	for name, resp := range map[string]answered{
+		"the key is known":   known.do(known.request("POST", "/api/x", "1", key)),
+		"there is none":      other.do(other.request("POST", "/api/x", "1", nil)),
+		"a read is repeated": other.do(other.request("GET", "/api/x", "", key)),
+	} {
+		if got := resp.Header.Get("Heed-Advice"); got != "" {
+			t.Errorf("%s: got %q, want no advice", name, got)
+		}
+	}
+}

@@ -31,6 +31,9 @@ func (x *exchange) deliver(resp *http.Response) {
 	if known {
 		tell(h, &rep)
 		x.route.quote(h, &rep)
+		if x.keyUnheard(rep.Reason) {
+			h["Heed-Advice"] = []string{x.keyAdvice()}
+		}
 		if !rep.Verified && x.route.full && x.r.Method != http.MethodHead {
 			h["Heed-Verified"] = unverified
 		}
