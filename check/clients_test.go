@@ -153,7 +153,14 @@ func TestAGatewayThatLeadsElsewhereIsAnError(t *testing.T) {
 	gateway := httptest.NewServer(http.NotFoundHandler())
 	defer gateway.Close()
 	_, err := check.Run(t.Context(), check.Options{Client: check.Bare(), Via: gateway.URL, Only: []string{"final/404"}})
-	if err == nil || !strings.Contains(err.Error(), "no request came through the gateway") {
+	if err == nil || !strings.Contains(err.Error(), "no request came through the gateway at "+gateway.URL+": it answered 404: 404 page not found; let it lead to") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAGatewayThatIsDownIsAnErrorThatSaysSo(t *testing.T) {
+	_, err := check.Run(t.Context(), check.Options{Client: check.Bare(), Via: "http://" + freePort(t) + "/demo", Only: []string{"final/404"}})
+	if err == nil || !strings.Contains(err.Error(), "/demo: connection refused, nobody listens there; let it lead to") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -5,14 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"path"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -98,7 +101,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	report.Notes = r.manners.notes()
 	if o.Via != "" && s.seen.Load() == 0 && ctx.Err() == nil {
-		return nil, fmt.Errorf("check: no request came through the gateway at %s; let it lead to http://%s", shown(o.Via), s.addr)
+		return nil, fmt.Errorf("check: no request came through the gateway at %s: %s; let it lead to http://%s", shown(o.Via), asked(ctx, o.Via), s.addr)
 	}
 	report.grade()
 	if ctx.Err() != nil {
@@ -114,6 +117,30 @@ func shown(text string) string {
 		return "the URL that was given"
 	}
 	return u.Redacted()
+}
+
+// asked is what a gateway does with a request of our own, for a message.
+func asked(ctx context.Context, gateway string) string {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(gateway, "/")+"/t/none/", nil)
+	if err != nil {
+		return "this is no URL of a gateway"
+	}
+	resp, err := plain.Do(r)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused, nobody listens there"
+	case err != nil:
+		return plainly(withoutURL(err), 200)
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000)) // what there is will do
+	said := strings.TrimSpace(plainly(string(text), 200))
+	if said != "" {
+		said = ": " + said
+	}
+	return fmt.Sprintf("it answered %d%s", resp.StatusCode, said)
 }
 
 // Network replaces TCP, for tests in which no time passes.
