@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/heedproject/heed/internal/app"
 	"github.com/heedproject/heed/internal/config"
@@ -15,14 +18,27 @@ type configCmd struct {
 	Schema configSchema `cmd:"" help:"Print the JSON Schema of heed.yaml, for editors."`
 }
 
+// configFile names the file, by itself or as other commands do.
+type configFile struct {
+	File   string `arg:"" optional:"" help:"The file (heed.yaml)."`
+	Config string `placeholder:"FILE" help:"The same as FILE, as with other commands."`
+}
+
+func (f *configFile) name() (string, error) {
+	if f.File != "" && f.Config != "" {
+		return "", usage(fmt.Errorf("the file is named twice, as %s and as --config %s: leave one out", f.File, f.Config))
+	}
+	return cmp.Or(f.File, f.Config, defaultFile), nil
+}
+
 type configCheck struct {
-	File   string `arg:"" optional:"" default:"heed.yaml" help:"The file to check."`
-	Strict bool   `help:"Take warnings for problems."`
+	configFile
+	Strict bool `help:"Take warnings for problems."`
 }
 
 // Help is what heed config check --help says beside the flags.
 func (configCheck) Help() string {
-	return `Exits with 0 when the file can be used and with 2 when not. Warnings tell of settings that are valid and do not fit together.
+	return `Exits with 0 when the file can be used and with 2 when not. Warnings tell of settings that are valid and do not fit together, and of key files of the queue that are not on this machine. Nothing secret is read.
 
 Examples:
 
@@ -32,23 +48,47 @@ Examples:
 
 // Run checks the file.
 func (c *configCheck) Run(sh *shell) error {
-	cfg, warnings, err := config.Load(c.File)
+	name, err := c.name()
+	if err != nil {
+		return err
+	}
+	cfg, warnings, err := config.Load(name)
 	if err != nil {
 		return usage(err)
 	}
+	warnings = append(warnings, missingKeys(cfg)...)
 	for _, w := range warnings {
 		sh.say("heed: warning: %v", w)
 	}
 	if c.Strict && len(warnings) > 0 {
-		return usage(fmt.Errorf("%d warning(s) in %s, and --strict", len(warnings), c.File))
+		return usage(fmt.Errorf("%d warning(s) in %s, and --strict", len(warnings), name))
 	}
-	_, err = fmt.Fprintf(sh.out, "%s: ok, %d endpoint(s), %d warning(s)\n", c.File, len(cfg.Endpoints), len(warnings))
+	_, err = fmt.Fprintf(sh.out, "%s: ok, %d endpoint(s), %d warning(s)\n", name, len(cfg.Endpoints), len(warnings))
 	return err
 }
 
+// missingKeys warns of key files that are not there: without them heed up does
+// not start. A file that only the gateway's user can look at may be.
+func missingKeys(cfg *config.Config) (all []config.Warning) {
+	if cfg.Queue == nil {
+		return nil
+	}
+	for i, ref := range cfg.Queue.Keys {
+		name, ok := strings.CutPrefix(ref.String(), "file:")
+		if !ok {
+			continue
+		}
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			all = append(all, config.Warning{File: cfg.File, Path: fmt.Sprintf("queue.keys[%d]", i), Message: "there is no " + name + " on this machine",
+				Remedy: "make a first one with heed keys new -o " + name + ", or restore it from a copy if the queue has calls"})
+		}
+	}
+	return all
+}
+
 type configShow struct {
-	File         string `arg:"" optional:"" default:"heed.yaml" help:"The file to show."`
-	Fingerprints bool   `help:"Get the secrets and print a fingerprint beside each reference."`
+	configFile
+	Fingerprints bool `help:"Get the secrets and print a fingerprint beside each reference."`
 }
 
 // Help is what heed config show --help says beside the flags.
@@ -63,7 +103,11 @@ Examples:
 
 // Run prints what is in force.
 func (c *configShow) Run(sh *shell) error {
-	cfg, err := load(c.File)
+	name, err := c.name()
+	if err != nil {
+		return err
+	}
+	cfg, err := load(name)
 	if err != nil {
 		return err
 	}
