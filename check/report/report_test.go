@@ -96,6 +96,29 @@ func TestNotesAreInEveryFormForPeople(t *testing.T) {
 	}
 }
 
+func TestTheScorecardSaysWhatIsNotClaimedAndHowToClaimIt(t *testing.T) {
+	r := found()
+	for claim, n := range map[check.Claim]int{"write": 3, "pace": 2, "dialect=github": 2, "dialect=jira": 3, "cap": 1, "token": 1, "stale": 1, "validate": 1} {
+		for range n {
+			r.Results = append(r.Results, check.Result{Mark: check.NA, Lacks: claim})
+		}
+	}
+	for want, term := range map[string]report.Terminal{
+		"n/a: 5 need dialect (--claim dialect), 3 need write (use {method} {header} {body}), 2 need pace (--claim pace), " +
+			"1 need cap (--claim cap=…), 1 need stale (--claim stale), 1 need token (--claim token), 1 need others (heed check list); " +
+			"claim only what the client does": {Command: true, Width: 1000},
+		" 3 need write (--claim write), ": {Width: 1000},
+	} {
+		var b bytes.Buffer
+		if err := report.Text(&b, r, term); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("lacks %q:\n%s", want, b.String())
+		}
+	}
+}
+
 func TestAGradeThatRestsOnMuchHasNoMark(t *testing.T) {
 	if got := written(t, report.Badge, found()); strings.Contains(got, "~") {
 		t.Error(got)

@@ -18,6 +18,8 @@ type Terminal struct {
 	Color bool
 	// All shows what passed or does not apply too.
 	All bool
+	// Command: the client is a command template, which claims by what it has in it.
+	Command bool
 }
 
 // paint are the colours of the marks, as ECMA-48 has them.
@@ -53,6 +55,10 @@ func Text(w io.Writer, r *check.Report, t Terminal) error {
 		if t.All || one.Mark == check.Fail || one.Mark == check.Unknown {
 			t.result(b, one)
 		}
+	}
+	if text := t.unclaimed(r.Results); text != "" {
+		b.WriteByte('\n')
+		t.note(b, text)
 	}
 	b.WriteByte('\n')
 	return b.Flush()

@@ -224,7 +224,7 @@ func (checkListCmd) Run(sh *shell) error {
 
 // terminal is how wide and how coloured stdout is.
 func (c *checkRunCmd) terminal(sh *shell) report.Terminal {
-	t := report.Terminal{Color: c.Color == "always", All: c.All}
+	t := report.Terminal{Color: c.Color == "always", All: c.All, Command: len(c.Command) > 0 && !c.Lines}
 	if f, ok := sh.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
 			t.Width = min(w, 120)
