@@ -178,8 +178,8 @@ func FuzzRead(f *testing.F) {
 		if err := report.HTML(&b, r); err != nil {
 			t.Error(err)
 		}
-		if len(report.Compare(r, r)) > 2*len(r.Results) {
-			t.Error("more changes than cases")
+		if d := report.Compare(r, r); len(d.Changes) > len(r.Results) || d.New > 0 {
+			t.Errorf("%d changes and %d new cases of %d that are the same", len(d.Changes), d.New, len(r.Results))
 		}
 	})
 }
@@ -307,16 +307,31 @@ func TestTheBadgeIsXMLWithTheGrade(t *testing.T) {
 	}
 }
 
-func TestCompareTellsWhatIsNewWhatIsGoneAndWhatIsOtherwise(t *testing.T) {
+func TestCompareLooksAtTheCasesOfBothReports(t *testing.T) {
 	old, now := found(), found()
-	now.Results[1].Mark = check.Pass
+	now.Results[1].Mark, now.Results[1].Cause = check.Pass, "1 request"
 	now.Results[0].ID = "final/409"
-	var got []string
-	for _, c := range report.Compare(old, now) {
-		got = append(got, c.ID+": "+string(c.Before)+" "+string(c.After))
+	want := report.Difference{Changes: []report.Change{{ID: "final/404", Before: check.Fail, After: check.Pass, Cause: "1 request"}},
+		Before: check.Grade{Grade: "F", Failed: 1, NA: 1, Unknown: 1}, Now: check.Grade{Grade: "A+", Score: 1, Passed: 1, NA: 1, Unknown: 1},
+		Shared: 3, New: 1, Gone: 1}
+	if diff := cmp.Diff(report.Compare(old, now), want); diff != "" {
+		t.Error(diff)
 	}
-	want := []string{"final/409:  pass", "final/404: fail pass", "final/400: pass "}
-	if diff := cmp.Diff(got, want); diff != "" {
+}
+
+func TestChangesHaveALineForEachAndCountsOfTheRest(t *testing.T) {
+	old, now := found(), found()
+	now.Results[1].Mark, now.Results[1].Cause = check.Pass, "1 request"
+	now.Results[0].ID = "final/409"
+	var b bytes.Buffer
+	if err := report.Changes(&b, old, now, report.Terminal{}); err != nil {
+		t.Fatal(err)
+	}
+	want := `of 3 cases in both reports: grade F before, A+ now; 1 case changed; left out: 1 new, 1 gone
+  final/404: pass, was fail: 1 request
+
+`
+	if diff := cmp.Diff(b.String(), want); diff != "" {
 		t.Error(diff)
 	}
 }

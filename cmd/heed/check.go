@@ -37,7 +37,7 @@ type checkRunCmd struct {
 
 	MinGrade      string `enum:",A+,A,B,C,D,F" default:"" placeholder:"GRADE" help:"Exit with 1 below this grade: A+, A, B, C, D."`
 	KnownFailures string `placeholder:"FILE" help:"Cases that fail, one a line. Exit with 1 when one of them passes, or another one fails."`
-	Compare       string `placeholder:"FILE" help:"A report of --json: tell what has changed since."`
+	Compare       string `placeholder:"FILE" help:"A report of --json: tell what has changed since in the cases that both have. No exit code depends on it."`
 
 	JSON  string `placeholder:"FILE" help:"Write the report as JSON; - is stdout."`
 	JUnit string `name:"junit" placeholder:"FILE" help:"Write it as JUnit XML; - is stdout."`
