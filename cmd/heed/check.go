@@ -77,7 +77,9 @@ Examples:
     heed check --listen 127.0.0.1:8650 --via http://127.0.0.1:8642/demo
     heed check --min-grade B --json report.json --html report.html -- ./client {url}
 
-For --via, a gateway of heed needs an endpoint whose url is http:// and the address of --listen, with networks: [127.0.0.1/32] and auth: {kind: passthrough}; say with --claim what it does.
+A client of JSON lines writes {"name":"…","claims":["retry"]} first, then reads operations and answers each: {"id":"read","ok":true,"status":200}. examples/check/README.md has the whole of it, and of --adapter.
+
+For --via, a gateway of heed needs an endpoint whose url is http:// and the address of --listen, with networks: [127.0.0.1/32] and auth: {kind: passthrough}; for writes that are repeated also idempotency: {header: Idempotency-Key, from: random}. Say with --claim what it does: retry, pace, session, budget and breaker with nothing else set; keyed and key with idempotency; validate, envelope and stale with verify: {mode: full, max_age: 1m}; concurrency=8 and tenant with limits: {concurrency: 8, tenant_share: 0.75}; cap=2s with backoff: {cap: 2s}; timeout=3s with timeouts: {attempt: 3s}; token with a token endpoint of its own. The breaker needs breaker: {on_open: fail} for calls to end while it is open.
 
 Exit codes: 0 graded, 1 below --min-grade or other than --known-failures, 2 command line is wrong.`
 }
