@@ -40,16 +40,16 @@ func breakers() []Case {
 	}
 	return []Case{
 		{ID: "breaker/trips", Title: "503 for 24 operations, one after the other", Needs: needs, World: ailing, Ask: down(sick),
-			Rule: Rule{"a dependency that fails again and again is left alone", "S10, P11"}, Limit: 15 * time.Second, Judge: trips},
+			Rule: Rule{"a dependency that fails again and again is left alone", "Nygard, Release It!, Circuit Breaker"}, Limit: 15 * time.Second, Judge: trips},
 		{ID: "breaker/silent", Title: "503 for 24 operations, then 8 at once", Needs: needs, World: ailing,
 			Ask:  shorter(group(down(sick), "sick-late", probing, sick, 0)),
-			Rule: Rule{"while the breaker is open nothing is sent", "S10"}, Limit: 15 * time.Second, Judge: silent},
+			Rule: Rule{"while the breaker is open nothing is sent", "Nygard, Release It!, Circuit Breaker"}, Limit: 15 * time.Second, Judge: silent},
 		{ID: "breaker/probe", Title: "8 operations at once when the breaker may close", Needs: needs, World: ailing,
 			Ask:  group(down(sick), "probe", probing, sick, cooldown),
-			Rule: Rule{"one request alone tries whether the dependency is well again", "P8"}, Limit: 20 * time.Second, Judge: oneProbe},
+			Rule: Rule{"one request alone tries whether the dependency is well again", "Nygard, Release It!, Circuit Breaker"}, Limit: 20 * time.Second, Judge: oneProbe},
 		{ID: "breaker/recovers", Title: "the dependency is well again", Needs: needs, World: ailing, Weight: 2,
 			Ask:  group(group(down(sick), "probe", 1, sick, cooldown), "after", 4, sick+1, 300*time.Millisecond),
-			Rule: Rule{"the breaker closes when the dependency is well again", "S10, P11"}, Limit: 20 * time.Second, Judge: closes},
+			Rule: Rule{"the breaker closes when the dependency is well again", "Nygard, Release It!, Circuit Breaker"}, Limit: 20 * time.Second, Judge: closes},
 	}
 }
 

@@ -16,7 +16,7 @@ const (
 
 // deadlines are operations that cannot succeed in the time there is.
 func deadlines() []Case {
-	rule := Rule{"when its time is over a client has ended, and sends nothing more", "G2, T3"}
+	rule := Rule{"when its time is over a client has ended, and sends nothing more", "Site Reliability Engineering, chapter 22, deadlines"}
 	ask := []Operation{{ID: "read", Path: "/v1/items/read", Deadline: deadline}}
 	var all []Case
 	for _, c := range []struct{ name, title, steps string }{
@@ -58,7 +58,7 @@ func inTime(e *Evidence) Verdict {
 
 // timeouts are attempts that take longer than the client allows.
 func timeouts() []Case {
-	rule := Rule{"an attempt that takes too long is ended and made again", "G3, G6"}
+	rule := Rule{"an attempt that takes too long is ended and made again", ""}
 	var all []Case
 	for _, c := range []struct{ name, title, step string }{
 		{"slow", "an answer that is too late", "slow"},
@@ -118,13 +118,13 @@ func endsAttempt(e *Evidence) Verdict {
 func outages() []Case {
 	return []Case{
 		{ID: "outage/one", Title: "503 for ever, one operation", Needs: []Claim{Retries}, Weight: 2, Patient: true, Limit: 6 * time.Second,
-			Rule: Rule{"the pauses grow, so that a server that is down is left alone", "S1, P5"}, World: world("GET /v1/items/*: 503 x5000"),
+			Rule: Rule{"the pauses grow, so that a server that is down is left alone", "AWS Architecture Blog, Exponential Backoff And Jitter"}, World: world("GET /v1/items/*: 503 x5000"),
 			Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 5 * time.Second}}, Judge: few(15)},
 		{ID: "outage/cap", Title: "503 for ever: the longest pause", Needs: []Claim{Retries, Cap}, Patient: true, Limit: 9 * time.Second,
-			Rule: Rule{"no pause is longer than the cap, jitter included", "S1, P2"}, World: world("GET /v1/items/*: 503 x5000"),
+			Rule: Rule{"no pause is longer than the cap, jitter included", "AWS Architecture Blog, Exponential Backoff And Jitter"}, World: world("GET /v1/items/*: 503 x5000"),
 			Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 8 * time.Second}}, Judge: capped},
 		{ID: "outage/budget", Title: "503 for ever, 40 operations", Needs: []Claim{Retries, Budgets, Remembers, Parallel}, Weight: 2,
-			Rule: Rule{"all retries together are a bounded part of the calls", "P5, P11"}, World: world("GET /v1/items/*: 503 x5000"),
+			Rule: Rule{"all retries together are a bounded part of the calls", "Site Reliability Engineering, chapter 21, retry budgets"}, World: world("GET /v1/items/*: 503 x5000"),
 			Ask: reads(40, 4*time.Second), Patient: true, Limit: 7 * time.Second, Judge: amplifies(2.2)},
 	}
 }

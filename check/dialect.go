@@ -81,11 +81,11 @@ func spoken() []Case {
 	var all []Case
 	for _, d := range dialects {
 		all = append(all, Case{ID: "quota/" + d.name, Title: d.title, Provider: d.provider,
-			Rule:  Rule{"a client that knows its provider waits for what the provider tells in its own way", d.source + "; S7, P3"},
+			Rule:  Rule{"a client that knows its provider waits for what the provider tells in its own way", d.source},
 			Needs: []Claim{Retries, Dialect(d.provider)}, World: d.world, Ask: []Operation{{ID: "read", Path: "/v1/items/read"}}, Judge: heeds(d.wait)})
 	}
 	return append(all, Case{ID: "quota/200-shopify-graphql", Title: "200 with THROTTLED: 2 seconds until the query can be paid", Provider: "shopify-graphql",
-		Rule:  Rule{"a query that was throttled waits until the bucket holds its cost", "shopify.dev, GraphQL Admin API errors; S7, P3"},
+		Rule:  Rule{"a query that was throttled waits until the bucket holds its cost", "shopify.dev, GraphQL Admin API errors"},
 		Needs: []Claim{Retries, Writes, GraphQL, Dialect("shopify-graphql")}, World: scripted(throttledGraph),
 		Ask: []Operation{query("read")}, Judge: heeds(quotaWait)})
 }

@@ -11,22 +11,22 @@ func final() []Case {
 	for _, status := range []int{400, 401, 403, 404, 409, 422} {
 		text := strconv.Itoa(status)
 		c := Case{ID: "final/" + text, Title: "GET: " + text, Quick: status == 404, Weight: 2,
-			Rule:  Rule{"an answer that repeating cannot change is final", "RFC 9110 §15.5; S2, T5, P1"},
+			Rule:  Rule{"an answer that repeating cannot change is final", "RFC 9110 §15.5"},
 			World: world("GET /v1/items/*: " + text + " x20"), Ask: []Operation{{ID: "read", Path: "/v1/items/read"}},
 			Renews: status == 401, Patient: true, Judge: every(sendsOnce, ends)}
 		all = append(all, c)
 	}
 	return append(all,
 		Case{ID: "final/503-404", Title: "GET: 503, then 404",
-			Rule:  Rule{"retrying ends where the answer becomes final", "RFC 9110 §15.5; S2"},
+			Rule:  Rule{"retrying ends where the answer becomes final", "RFC 9110 §15.5"},
 			World: world("GET /v1/items/*: 503, 404 x20"), Ask: []Operation{{ID: "read", Path: "/v1/items/read"}},
 			Needs: []Claim{Retries}, Patient: true, Judge: every(atMost(2), ends)},
 		Case{ID: "final/429-400", Title: "GET: 429, then 400",
-			Rule:  Rule{"retrying ends where the answer becomes final", "RFC 9110 §15.5; S2"},
+			Rule:  Rule{"retrying ends where the answer becomes final", "RFC 9110 §15.5"},
 			World: world("GET /v1/items/*: 429(after=1s), 400 x20"), Ask: []Operation{{ID: "read", Path: "/v1/items/read"}},
 			Needs: []Claim{Retries}, Patient: true, Judge: every(atMost(2), ends)},
 		Case{ID: "final/write-409", Title: "POST with an idempotency key: 409",
-			Rule:  Rule{"a conflict is final", "RFC 9110 §15.5.10; P1"},
+			Rule:  Rule{"a conflict is final", "RFC 9110 §15.5.10"},
 			World: world("POST /v1/orders/*: 409 x20"), Ask: []Operation{order("order", true)},
 			Needs: []Claim{Writes, Headers}, Patient: true, Judge: every(sends(1), ends)},
 		Case{ID: "final/reported", Title: "GET: 404 is no success", Quick: true,

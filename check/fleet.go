@@ -15,13 +15,13 @@ const fleetSize = 32 // of whom each retries once: more than 30 draws
 func fleet() []Case {
 	return []Case{
 		{ID: "fleet/backoff", Title: "503 for 32 workers at once", Needs: []Claim{Retries}, Weight: 3, Limit: 25 * time.Second,
-			Rule:  Rule{"the workers of a fleet do not come back together: the pauses are drawn by chance", "S1, S20, P2"},
+			Rule:  Rule{"the workers of a fleet do not come back together: the pauses are drawn by chance", "AWS Architecture Blog, Exponential Backoff And Jitter"},
 			World: world("GET /v1/items/{op}: 503, ok"), Ask: workers(), Judge: disperses},
 		{ID: "fleet/even", Title: "503 for 32 workers at once: how the pauses are spread", Needs: []Claim{Retries},
-			Rule: Rule{"the pauses are spread evenly over their range", "S1, P2"},
+			Rule: Rule{"the pauses are spread evenly over their range", "AWS Architecture Blog, Exponential Backoff And Jitter"},
 			With: "fleet/backoff", Judge: evenly},
 		{ID: "fleet/retry-after", Title: "429 with Retry-After: 3 seconds for 32 workers at once", Needs: []Claim{Retries}, Limit: 25 * time.Second,
-			Rule:  Rule{"a little chance above the hint keeps a fleet from waking in one instant", "T2"},
+			Rule:  Rule{"a little chance above the hint keeps a fleet from waking in one instant", ""},
 			World: world("GET /v1/items/{op}: 429(after=3s), ok"), Ask: workers(), Judge: staggers(3 * time.Second)},
 	}
 }

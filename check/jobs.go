@@ -18,20 +18,20 @@ func jobs() []Case {
 	}
 	return []Case{
 		{ID: "jobs/poll", Title: "a job that is pending for three looks", Needs: []Claim{Polls},
-			Rule:  Rule{"who waits for a job asks at the interval that is told", "RFC 9110 §10.2.3; P13"},
+			Rule:  Rule{"who waits for a job asks at the interval that is told", "RFC 9110 §10.2.3"},
 			World: working, Ask: []Operation{{ID: "job", Kind: Poll, Path: "/v1/jobs/job"}}, Judge: polite},
 		{ID: "jobs/late-cancel", Title: "DELETE of what is done: 409", Needs: []Claim{Writes},
-			Rule:  Rule{"it is too late, and asking again does not change it", "RFC 9110 §15.5.10; P13"},
+			Rule:  Rule{"it is too late, and asking again does not change it", "RFC 9110 §15.5.10"},
 			World: world("DELETE /v1/records/*: 409 x50"), Patient: true, Judge: every(sends(1), ends),
 			Ask: []Operation{{ID: "record", Method: http.MethodDelete, Path: "/v1/records/record"}}},
 		{ID: "jobs/webhook-twice", Title: "a webhook that comes twice", Needs: []Claim{Webhooks, Writes}, Weight: 2,
-			Rule:  Rule{"a message that comes twice counts once", "Standard Webhooks 1.0; P13"},
+			Rule:  Rule{"a message that comes twice counts once", "Standard Webhooks 1.0"},
 			World: telling("twice(after=200ms)"), Ask: hook, Linger: 1500 * time.Millisecond, Judge: countsOnce},
 		{ID: "jobs/webhook-forged", Title: "a webhook that somebody else signed", Needs: []Claim{Webhooks, Writes}, Weight: 2,
-			Rule:  Rule{"a message whose signature is wrong is refused", "Standard Webhooks 1.0; P13"},
+			Rule:  Rule{"a message whose signature is wrong is refused", "Standard Webhooks 1.0"},
 			World: telling("forged"), Ask: hook, Linger: 1200 * time.Millisecond, Judge: refusesForged},
 		{ID: "jobs/webhook-old", Title: "a webhook that was signed an hour ago", Needs: []Claim{Webhooks, Writes},
-			Rule:  Rule{"a message that was signed long ago is refused", "Standard Webhooks 1.0; P13"},
+			Rule:  Rule{"a message that was signed long ago is refused", "Standard Webhooks 1.0"},
 			World: telling("stale(age=1h)"), Ask: hook, Linger: 1200 * time.Millisecond, Judge: refusesForged},
 	}
 }
@@ -133,7 +133,7 @@ func refusesForged(e *Evidence) Verdict {
 
 // secrets are what a client tells to whom it should not.
 func secrets() []Case {
-	rule := Rule{"what a client writes has no credentials in it", "S13, T6"}
+	rule := Rule{"what a client writes has no credentials in it", "OWASP Logging Cheat Sheet, data to exclude"}
 	return []Case{
 		{ID: "secrets/redirect", Title: "307 to another host", Needs: []Claim{Headers}, Weight: 3,
 			Rule: Rule{"a credential does not follow a redirect to another host", "RFC 9110 §15.4, RFC 6750 §5.2"},

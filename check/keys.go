@@ -9,7 +9,7 @@ import (
 
 // keys are writes of which the answer was lost.
 func keys() []Case {
-	rule := Rule{"a write that is repeated has the same key, and takes effect once", "draft-ietf-httpapi-idempotency-key-header §2; P10"}
+	rule := Rule{"a write that is repeated has the same key, and takes effect once", "draft-ietf-httpapi-idempotency-key-header §2"}
 	var all []Case
 	for _, c := range []struct{ name, title, step string }{
 		{"reset", "done, then reset", "commit-then-reset"},
@@ -21,23 +21,23 @@ func keys() []Case {
 				Needs: []Claim{Retries, Writes, Headers, Keyed}, World: world("POST /v1/orders/*: " + c.step + ", ok"),
 				Ask: []Operation{order("order", true)}, Judge: every(effects("order"), sameKey)},
 			Case{ID: "keys/unkeyed-" + c.name, Title: "POST without a key: " + c.title, Weight: 3,
-				Rule:  Rule{"a write without a key is not repeated when it may have been done", "RFC 9110 §9.2.2; G15, P1"},
+				Rule:  Rule{"a write without a key is not repeated when it may have been done", "RFC 9110 §9.2.2"},
 				Needs: []Claim{Writes}, World: world("POST /v1/orders/*: " + c.step + ", ok"),
 				Ask: []Operation{order("order", false)}, Judge: effects("order")})
 	}
 	all = append(all, inFlight()...)
 	return append(all,
 		Case{ID: "keys/each", Title: "three writes, each with a key of its own", Needs: []Claim{Writes, Keys}, Weight: 2,
-			Rule:  Rule{"a new operation has a new key", "draft-ietf-httpapi-idempotency-key-header §2.2; P10"},
+			Rule:  Rule{"a new operation has a new key", "draft-ietf-httpapi-idempotency-key-header §2.2"},
 			World: world(""), Ask: []Operation{order("one", true), at(order("two", true), 1), at(order("three", true), 2)}, Judge: ownKeys},
 		Case{ID: "keys/reported", Title: "POST without a key: 503 is no success", Needs: []Claim{Writes},
 			Rule:  Rule{"a write of which nobody knows whether it was done is no success", "RFC 9110 §9.2.2, §15.6.4"},
 			World: world("POST /v1/orders/*: 503 x50"), Ask: []Operation{order("order", false)}, Patient: true, Judge: reportsFailure},
 		Case{ID: "keys/length", Title: "a write with a long path and a key", Needs: []Claim{Writes, Keys},
-			Rule:  Rule{"a key is no longer than the provider takes: 255 bytes", "P10"},
+			Rule:  Rule{"a key is no longer than the provider takes: 255 bytes", "docs.stripe.com, idempotent requests"},
 			World: world(""), Ask: []Operation{order("order-"+strings.Repeat("long-", 40), true)}, Judge: shortKey},
 		Case{ID: "keys/body", Title: "PUT of 100 KB: 503, then reset, then 503", Needs: []Claim{Retries, Writes}, Weight: 2,
-			Rule:  Rule{"every attempt carries the whole body", "RFC 9110 §9.2.2; G15"},
+			Rule:  Rule{"every attempt carries the whole body", "RFC 9110 §9.2.2"},
 			World: world("PUT /v1/records/*: 503, reset, 503, ok"), Ask: []Operation{large("record")}, Judge: sameBody},
 	)
 }
@@ -60,7 +60,7 @@ func inFlight() []Case {
 		all = append(all, Case{ID: "keys/" + c.name, Provider: c.provider,
 			Title: "POST with a key: done, then 504; then 409, the key is in use, " + c.by,
 			Rule: Rule{"a write whose key is in use is repeated later, with the same key",
-				"draft-ietf-httpapi-idempotency-key-header §2.7; P10"},
+				"draft-ietf-httpapi-idempotency-key-header §2.7"},
 			Needs: append([]Claim{Retries, Writes, Headers, Keyed, InFlight}, c.claims...), World: scripted(doneThen504, busy, madeBefore),
 			Ask: []Operation{order("order", true)}, Judge: every(waitsForKey, effects("order"), sameKey)})
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/heedproject/heed/sim/rate"
 )
 
-var ruleWait = Rule{"a client does not come back before the time that it was told", "RFC 9110 §10.2.3, RFC 6585 §4; T1, T2"}
+var ruleWait = Rule{"a client does not come back before the time that it was told", "RFC 9110 §10.2.3, RFC 6585 §4"}
 
 // told is one value of Retry-After and how long to wait for it.
 type told struct {
@@ -45,7 +45,7 @@ func retryAfter() []Case {
 // farOff are hints that are far beyond any use: nobody comes back early
 // because a number did not fit.
 func farOff() []Case {
-	rule := Rule{"a hint that is too long for the client is no reason to come back early", "RFC 9110 §10.2.3, RFC 9111 §1.2.2; T3"}
+	rule := Rule{"a hint that is too long for the client is no reason to come back early", "RFC 9110 §10.2.3, RFC 9111 §1.2.2"}
 	var all []Case
 	for _, t := range []told{
 		{name: "hour", title: "an hour", values: fixed("3600")},
@@ -88,10 +88,10 @@ func series() []Case {
 			World: world("GET /v1/items/*: 429(after=1s), 429(after=2s), 429(after=3s), ok"), Ask: read, Limit: 20 * time.Second,
 			Judge: waits(time.Second, 2*time.Second, 3*time.Second)},
 		{ID: "retry-after/none", Title: "429 three times, without any hint", Needs: []Claim{Retries},
-			Rule:  Rule{"without a hint there is a pause all the same", "RFC 6585 §4; T4"},
+			Rule:  Rule{"without a hint there is a pause all the same", "RFC 6585 §4"},
 			World: world("GET /v1/items/*: 429 x3, ok"), Ask: read, Judge: pauses(100 * time.Millisecond)},
 		{ID: "retry-after/shared", Title: "429 for one operation, while another one begins", Needs: []Claim{Remembers, Parallel, Paces},
-			Rule:  Rule{"a hint is for all who use the same credential", "RFC 6585 §4; G9, T2"},
+			Rule:  Rule{"a hint is for all who use the same credential", "RFC 6585 §4"},
 			World: world("GET /v1/items/first: 429(after=2s), ok"), Judge: shared,
 			Ask: []Operation{{ID: "first", Path: "/v1/items/first"},
 				{ID: "second", Path: "/v1/items/second", Pause: 400 * time.Millisecond}}},
@@ -133,7 +133,7 @@ func shared(e *Evidence) Verdict {
 
 // unusable are hints that name no wait: the client goes on as without one.
 func unusable() []Case {
-	rule := Rule{"a hint that names no wait is none: the client goes on with its own backoff, and ends", "RFC 9110 §10.2.3, §5.6.7; T1, T4"}
+	rule := Rule{"a hint that names no wait is none: the client goes on with its own backoff, and ends", "RFC 9110 §10.2.3, §5.6.7"}
 	var all []Case
 	for _, t := range []told{
 		{name: "zero", title: "0", values: fixed("0")},

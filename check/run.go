@@ -37,7 +37,7 @@ type Options struct {
 	// Only keeps the cases whose id or group one of these patterns matches, as
 	// path.Match has it. Default: all.
 	Only []string
-	// Quick keeps a dozen cases that take about two seconds.
+	// Quick keeps the few cases that take about two seconds.
 	Quick bool
 	// Seed makes other ids and other chance.
 	Seed uint64

@@ -29,11 +29,11 @@ func transient() []Case {
 		said := strings.ReplaceAll(m.name, "-", ", then ")
 		all = append(all,
 			Case{ID: "transient/get-" + m.name, Title: "GET: " + said, Quick: i == 0 || i == 1, Weight: 2,
-				Rule:  Rule{"a read that failed for a moment is tried again", "RFC 9110 §9.2.2, §15.6; S2, G3"},
+				Rule:  Rule{"a read that failed for a moment is tried again", "RFC 9110 §9.2.2, §15.6"},
 				World: world("GET /v1/items/*: " + m.steps), Ask: []Operation{{ID: "read", Path: "/v1/items/read"}},
 				Needs: []Claim{Retries}, Judge: recovers(m.times)},
 			Case{ID: "transient/keyed-" + m.name, Title: "POST with an idempotency key: " + said,
-				Rule:  Rule{"a write with an idempotency key is tried again", "draft-ietf-httpapi-idempotency-key-header; P10"},
+				Rule:  Rule{"a write with an idempotency key is tried again", "draft-ietf-httpapi-idempotency-key-header"},
 				World: world("POST /v1/orders/*: " + m.steps), Ask: []Operation{order("order", true)},
 				Needs: []Claim{Retries, Writes, Headers, Keyed}, Judge: every(recovers(m.times), effects("order"))},
 			Case{ID: "transient/conditional-" + m.name, Title: "PUT with If-Match: " + said,
@@ -51,7 +51,7 @@ func transient() []Case {
 func unkeyed(name, steps, said string, refused bool) Case {
 	c := Case{ID: "transient/unkeyed-" + name, Title: "POST without a key: " + said,
 		Rule: Rule{"a write without a key is not repeated when it may have been done",
-			"RFC 9110 §9.2.2; G15, P1"},
+			"RFC 9110 §9.2.2"},
 		World: world("POST /v1/orders/*: " + steps), Ask: []Operation{order("order", false)},
 		Needs: []Claim{Writes}, Judge: notRepeated}
 	if refused {

@@ -38,8 +38,8 @@ func timeline(one check.Result) template.HTML {
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="when each request came">`, chartWidth, high)
 	for i := range 6 { // five parts of the time
 		at := end * time.Duration(i) / 5
-		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="0" y2="%d"/><text class="tick" x="%.1f" y="%d">%.1f s</text>`,
-			x(at), x(at), high-20, x(at), high-6, at.Seconds())
+		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="0" y2="%d"/><text class="tick" x="%.1f" y="%d">%s</text>`,
+			x(at), x(at), high-20, x(at), high-6, tick(at, end))
 	}
 	for i, name := range lanes {
 		fmt.Fprintf(&b, `<text class="lane" x="%d" y="%d">%s</text>`, laneLeft-8, i*laneHigh+13, html.EscapeString(short(name)))
@@ -55,6 +55,15 @@ func timeline(one check.Result) template.HTML {
 	}
 	b.WriteString(`</svg>`)
 	return template.HTML(b.String()) // of numbers and of text that is escaped
+}
+
+// tick is an instant of an axis that ends at end, exact enough to tell it from
+// its neighbours.
+func tick(at, end time.Duration) string {
+	if end < 2*time.Second {
+		return fmt.Sprintf("%d ms", at.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", at.Seconds())
 }
 
 // lanesOf are the operations in the order in which they first came.

@@ -98,7 +98,7 @@ func (s *suite) add(one check.Result) {
 	switch {
 	case one.Mark == check.Fail && !one.Known:
 		s.Failures++
-		c.Failure = &failure{one.Cause, one.Title + "\nrule: " + one.Rule.Text + " (" + one.Rule.Source + ")\n" + Lines(one)}
+		c.Failure = &failure{one.Cause, one.Title + "\nrule: " + one.Rule.String() + "\n" + Lines(one)}
 	case one.Mark != check.Pass:
 		s.Skipped++
 		c.Skipped = &skipped{one.Cause}

@@ -119,6 +119,35 @@ func TestTheScorecardSaysWhatIsNotClaimedAndHowToClaimIt(t *testing.T) {
 	}
 }
 
+func TestTheTicksOfAShortTimelineDiffer(t *testing.T) {
+	r := found()
+	r.Results[1].Timeline = r.Results[1].Timeline[:1]
+	got := written(t, report.HTML, r)
+	for _, want := range []string{">0 ms<", ">20 ms<", ">40 ms<", ">60 ms<", ">80 ms<", ">100 ms<"} {
+		if strings.Count(got, want) != 1 {
+			t.Errorf("there is no tick %s", want)
+		}
+	}
+}
+
+func TestAGroupWithoutACaseThatCountsHasNoMeter(t *testing.T) {
+	if got := strings.Count(written(t, report.HTML, found()), "<meter"); got != 1 {
+		t.Errorf("%d meters for one group with a grade and one without", got)
+	}
+}
+
+func TestARuleWithoutASourceHasNoParentheses(t *testing.T) {
+	r := found()
+	r.Results[1].Rule.Source = ""
+	var b bytes.Buffer
+	if err := report.Text(&b, r, report.Terminal{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "rule: a rule\n") {
+		t.Error(b.String())
+	}
+}
+
 func TestAGradeThatRestsOnMuchHasNoMark(t *testing.T) {
 	if got := written(t, report.Badge, found()); strings.Contains(got, "~") {
 		t.Error(got)

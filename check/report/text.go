@@ -102,7 +102,7 @@ func (t Terminal) result(b *bufio.Writer, one check.Result) {
 		known = " (known)"
 	}
 	fmt.Fprintf(b, "\n%s %s%s\n", t.paint(paint[one.Mark], mark), one.ID, known)
-	for _, text := range []string{one.Title, one.Cause, "rule: " + one.Rule.Text + " (" + one.Rule.Source + ")"} {
+	for _, text := range []string{one.Title, one.Cause, "rule: " + one.Rule.String()} {
 		code := ""
 		if strings.HasPrefix(text, "rule: ") {
 			code = "90"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,14 +29,14 @@ type checkRunCmd struct {
 	Via     string `placeholder:"URL" help:"The client is asked to use this gateway, which must lead to the address of --listen."`
 	Listen  string `default:"127.0.0.1:0" placeholder:"ADDR" help:"Where the simulated provider is served (a free port)."`
 
-	Only     []string      `placeholder:"CASE" help:"Groups or cases, such as retry-after or 'final/4*'. Repeatable."`
-	Quick    bool          `help:"A dozen cases, in a few seconds."`
-	Seed     uint64        `help:"Another number makes other ids and other chance."`
-	Deadline time.Duration `placeholder:"TIME" help:"How long the client may take for a case (what the case says)."`
-	Claim    []string      `placeholder:"WORD" help:"What the client does, beside what it says itself. See heed check list."`
-	Without  []string      `placeholder:"WORD" help:"What it does not do."`
+	Only     []string `placeholder:"CASE" help:"Groups or cases, such as retry-after or 'final/4*'. Repeatable."`
+	Quick    bool     `help:"Only the few cases that take about two seconds."`
+	Seed     uint64   `help:"Another number makes other ids and other chance."`
+	Deadline caseTime `placeholder:"TIME" help:"How long the client may take for a case, such as 20s; a number is seconds (what the case says)."`
+	Claim    []string `placeholder:"WORD" help:"What the client does, beside what it says itself. See heed check list."`
+	Without  []string `placeholder:"WORD" help:"What it does not do."`
 
-	MinGrade      string `enum:",A+,A,B,C,D,F" default:"" placeholder:"GRADE" help:"Exit with 1 below this grade: A+, A, B, C, D."`
+	MinGrade      string `placeholder:"GRADE" help:"Exit with 1 below this grade: A+, A, B, C, D, F."`
 	KnownFailures string `placeholder:"FILE" help:"Cases that fail, one a line. Exit with 1 when one of them passes, or another one fails."`
 	Compare       string `placeholder:"FILE" help:"A report of --json: tell what has changed since in the cases that both have. No exit code depends on it."`
 
@@ -60,6 +61,22 @@ func (a *argv) Decode(ctx *kong.DecodeContext) error {
 				t.String(), strings.Join(*a, " "))
 		}
 	}
+	return nil
+}
+
+// caseTime is a time such as 20s; a number alone is seconds.
+type caseTime time.Duration
+
+// UnmarshalText reads one.
+func (t *caseTime) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if _, number := strconv.ParseFloat(string(text), 64); err != nil && number == nil {
+		d, err = time.ParseDuration(string(text) + "s")
+	}
+	if err != nil {
+		return fmt.Errorf("%q is no time; give one such as 20s", text)
+	}
+	*t = caseTime(d)
 	return nil
 }
 
@@ -119,8 +136,11 @@ func (c *checkRunCmd) Run(sh *shell) error {
 
 // options turns the flags into what check takes.
 func (c *checkRunCmd) options(sh *shell) (grading.Options, error) {
-	o := grading.Options{Only: c.Only, Quick: c.Quick, Seed: c.Seed, Limit: c.Deadline, Listen: c.Listen, Via: c.Via,
+	o := grading.Options{Only: c.Only, Quick: c.Quick, Seed: c.Seed, Limit: time.Duration(c.Deadline), Listen: c.Listen, Via: c.Via,
 		Claims: claims(c.Claim), Without: claims(c.Without)}
+	if _, known := new(grading.Report).Reaches(c.MinGrade); c.MinGrade != "" && !known {
+		return o, fmt.Errorf("--min-grade %s is no grade; give A+, A, B, C, D or F", c.MinGrade)
+	}
 	var err error
 	if o.Client, err = c.client(sh); err != nil {
 		return o, err
@@ -207,7 +227,7 @@ type checkListCmd struct{}
 // Run lists every case with its rule and what it needs.
 func (checkListCmd) Run(sh *shell) error {
 	for _, one := range grading.All() {
-		fmt.Fprintf(sh.out, "%-32s %s\n%-32s %s (%s)\n", one.ID, one.Title, "", one.Rule.Text, one.Rule.Source)
+		fmt.Fprintf(sh.out, "%-32s %s\n%-32s %s\n", one.ID, one.Title, "", one.Rule)
 		if len(one.Needs) > 0 {
 			needs := make([]string, len(one.Needs))
 			for i, n := range one.Needs {
