@@ -51,20 +51,15 @@ type Case struct {
 // Group is the part of the ID before the slash.
 func (c Case) Group() string { return before(c.ID, "/") }
 
-// Rule is what a client ought to do and where it is written; Source is empty
-// where reason alone says so.
+// Rule is what a client ought to do and where it is written: in a standard, or
+// as what heed promises of itself.
 type Rule struct {
 	Text   string `json:"text"`
 	Source string `json:"source"`
 }
 
 // String is the rule with its source.
-func (r Rule) String() string {
-	if r.Source == "" {
-		return r.Text
-	}
-	return r.Text + " (" + r.Source + ")"
-}
+func (r Rule) String() string { return r.Text + " (" + r.Source + ")" }
 
 // Place is what a world may know of where it is served.
 type Place struct {

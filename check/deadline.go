@@ -58,7 +58,7 @@ func inTime(e *Evidence) Verdict {
 
 // timeouts are attempts that take longer than the client allows.
 func timeouts() []Case {
-	rule := Rule{"an attempt that takes too long is ended and made again", ""}
+	rule := Rule{"an attempt that takes too long is ended and made again", "G6 of docs/features.md"}
 	var all []Case
 	for _, c := range []struct{ name, title, step string }{
 		{"slow", "an answer that is too late", "slow"},

@@ -21,7 +21,7 @@ func fleet() []Case {
 			Rule: Rule{"the pauses are spread evenly over their range", "AWS Architecture Blog, Exponential Backoff And Jitter"},
 			With: "fleet/backoff", Judge: evenly},
 		{ID: "fleet/retry-after", Title: "429 with Retry-After: 3 seconds for 32 workers at once", Needs: []Claim{Retries}, Limit: 25 * time.Second,
-			Rule:  Rule{"a little chance above the hint keeps a fleet from waking in one instant", ""},
+			Rule:  Rule{"a little chance above the hint keeps a fleet from waking in one instant", "T2 of docs/features.md"},
 			World: world("GET /v1/items/{op}: 429(after=3s), ok"), Ask: workers(), Judge: staggers(3 * time.Second)},
 	}
 }

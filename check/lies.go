@@ -18,8 +18,8 @@ func lies() []Case {
 		{"malformed", "JSON that does not parse", "malformed", Validates, "JSON that does not parse is no answer", sense, false},
 		{"empty", "an empty body where JSON was promised", "empty", Validates, "an empty body is no JSON", sense, false},
 		{"html", "a login page", "html", Validates, "a page is no JSON", sense, false},
-		{"envelope", "an error in the body", "envelope", Envelopes, "an error in the body of a 200 is an error", sense, false},
-		{"fewer", "half of the entries, though the count is told", "cut-valid", Counts, "fewer entries than the answer counts are not all", "", false},
+		{"envelope", "an error in the body", "envelope", Envelopes, "an error in the body of a 200 is an error", "S6 of docs/features.md", false},
+		{"fewer", "half of the entries, though the count is told", "cut-valid", Counts, "fewer entries than the answer counts are not all", "G14 of docs/features.md", false},
 		{"stale", "an answer from a cache that is an hour old", "stale(age=1h)", Fresh, "an answer that is too old is none", "RFC 9111 §5.1", false},
 	} {
 		var needs []Claim
@@ -35,14 +35,14 @@ func lies() []Case {
 			Rule:  Rule{"a chunked body without its last chunk is not all", "RFC 9112 §7.1, §8"},
 			World: world(""), Front: breaksOff, Ask: []Operation{{ID: "read", Path: "/v1/items/read"}}, Judge: notFooled},
 		Case{ID: "lies/graphql", Title: "200: an error in the body of a GraphQL answer, then the truth", Weight: 2, Provider: "shopify-graphql",
-			Rule:  Rule{"errors without data are no answer", "GraphQL specification of October 2021, §7.1; " + sense},
+			Rule:  Rule{"errors without data are no answer", "GraphQL specification of October 2021, §7.1"},
 			Needs: []Claim{Writes, GraphQL}, World: scripted(failedGraph), Ask: []Operation{query("read")}, Judge: notFooled},
 		Case{ID: "lies/always-truncated", Title: "200: cut short, every time",
 			Rule: Rule{"what cannot be had whole is reported as a failure", "RFC 9112 §8"}, Patient: true,
 			World: world("GET /v1/items/*: truncate x6000"), Limit: 5 * time.Second,
 			Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 2 * time.Second}}, Judge: neverBelieves},
 		Case{ID: "lies/always-malformed", Title: "200: JSON that does not parse, every time", Needs: []Claim{Validates},
-			Rule: Rule{"what cannot be had whole is reported as a failure", ""}, Patient: true,
+			Rule: Rule{"what cannot be had whole is reported as a failure", "S6 of docs/features.md"}, Patient: true,
 			World: world("GET /v1/items/*: malformed x6000"), Limit: 5 * time.Second,
 			Ask: []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 2 * time.Second}}, Judge: neverBelieves},
 	)

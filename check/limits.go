@@ -13,15 +13,15 @@ import (
 func limits() []Case {
 	return []Case{
 		{ID: "limits/concurrency", Title: "24 operations at once, each of 200 ms", Needs: []Claim{Concurrency, Parallel, Remembers},
-			Rule:  Rule{"no more requests are open than agreed", ""},
+			Rule:  Rule{"no more requests are open than agreed", "S5 of docs/features.md"},
 			World: world("GET /v1/items/{op}: slow(for=200ms)"), Ask: reads(24, 0), Limit: 20 * time.Second, Judge: bounded},
 		{ID: "limits/tenants", Title: "30 operations of one tenant, then 3 of another, each of 150 ms",
 			Needs: []Claim{Tenants, Concurrency, Parallel, Remembers},
-			Rule:  Rule{"one tenant does not use up what all share", ""},
+			Rule:  Rule{"one tenant does not use up what all share", "P4 of docs/features.md"},
 			World: world("GET /v1/items/{op}: slow(for=150ms)"), Ask: twoTenants(), Limit: 20 * time.Second, Judge: fair},
 		{ID: "limits/penalty", Title: "12 operations, one every 100 ms; 4 a second allowed, early ones punished", Limit: 25 * time.Second, Patient: true,
 			Needs: []Claim{Retries, Paces, Parallel, Remembers},
-			Rule:  Rule{"a client that shares a credential does not come back early, whoever was told", ""},
+			Rule:  Rule{"a client that shares a credential does not come back early, whoever was told", "G9 of docs/features.md"},
 			World: limited(rate.Limit{Name: "requests", Capacity: 2, Refill: 4,
 				Penalty: rate.Penalty{First: time.Second, Max: 4 * time.Second, Grace: 400 * time.Millisecond}}),
 			Ask: spaced(reads(12, 0), 100*time.Millisecond), Judge: unpunished},

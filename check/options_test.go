@@ -268,3 +268,11 @@ func TestATimeoutThatIsTooLongToBeSeenIsNoFailure(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryRuleSaysWhereItIsWritten(t *testing.T) {
+	for _, c := range check.All() {
+		if c.Rule.Text == "" || c.Rule.Source == "" {
+			t.Errorf("%s: got the rule %q of %q, want both", c.ID, c.Rule.Text, c.Rule.Source)
+		}
+	}
+}

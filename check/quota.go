@@ -54,7 +54,7 @@ func quota() []Case {
 			Case{ID: "quota/429-" + f.name, Title: "429 with " + f.title, Rule: rule, Needs: []Claim{Retries, Paces},
 				World: quoted429(f), Ask: read, Judge: heeds(quotaWait)},
 			Case{ID: "quota/200-" + f.name, Title: "200 with nothing left: " + f.title, Needs: []Claim{Paces, Remembers},
-				Rule:  Rule{"what is left counts on a good answer, too: the next request waits, the answer does not", ""},
+				Rule:  Rule{"what is left counts on a good answer, too: the next request waits, the answer does not", "S3 of docs/features.md"},
 				World: spent(f), Ask: twoReads, Judge: holdsNext})
 	}
 	all = append(all, spoken()...)
@@ -68,7 +68,7 @@ func quota() []Case {
 			World: scripted(answer(429, [2]string{"RateLimit", `"default" ;r=0;t=60`})),
 			Ask:   read, Judge: comesBack(8 * time.Second)},
 		Case{ID: "quota/past", Title: "200 with nothing left until an instant that is past", Needs: []Claim{Paces, Remembers},
-			Rule: Rule{"a reset that is past holds nobody", ""},
+			Rule: Rule{"a reset that is past holds nobody", "S3 of docs/features.md"},
 			World: spent(quotaForm{fields: func(now time.Time) [][2]string {
 				return [][2]string{{"X-RateLimit-Limit", "60"}, {"X-RateLimit-Remaining", "0"},
 					{"X-RateLimit-Reset", strconv.FormatInt(now.Add(-time.Minute).Unix(), 10)}}

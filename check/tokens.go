@@ -20,7 +20,7 @@ func tokens() []Case {
 		{ID: "tokens/expire", Title: "6 operations; the token ends after 3", Needs: needs, Weight: 2, World: gated(3), Ask: row,
 			Rule: Rule{"a token that has ended is renewed once, and the operation repeated", "RFC 6750 §3.1"}, Judge: renews(2)},
 		{ID: "tokens/flight", Title: "6 operations at once without a token", Needs: append(needs, Parallel), World: gated(1000), Ask: reads(6, 0),
-			Rule: Rule{"one renewal at a time, however many wait", ""}, Judge: renews(1)},
+			Rule: Rule{"one renewal at a time, however many wait", "S8 of docs/features.md"}, Judge: renews(1)},
 		{ID: "tokens/refused", Title: "a token that is never taken", Needs: needs, World: gated(0), Patient: true, Limit: 5 * time.Second,
 			Ask:  []Operation{{ID: "read", Path: "/v1/items/read", Deadline: 3 * time.Second}},
 			Rule: Rule{"a second 401 is final", "RFC 9110 §15.5.2"}, Judge: secondIsFinal},

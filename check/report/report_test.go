@@ -136,18 +136,6 @@ func TestAGroupWithoutACaseThatCountsHasNoMeter(t *testing.T) {
 	}
 }
 
-func TestARuleWithoutASourceHasNoParentheses(t *testing.T) {
-	r := found()
-	r.Results[1].Rule.Source = ""
-	var b bytes.Buffer
-	if err := report.Text(&b, r, report.Terminal{}); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(b.String(), "rule: a rule\n") {
-		t.Error(b.String())
-	}
-}
-
 func TestAGradeThatRestsOnMuchHasNoMark(t *testing.T) {
 	if got := written(t, report.Badge, found()); strings.Contains(got, "~") {
 		t.Error(got)
