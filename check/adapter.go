@@ -34,6 +34,8 @@ func (a Adapter) Hello(ctx context.Context) (h Hello, err error) {
 
 // Open sends /reset.
 func (a Adapter) Open(ctx context.Context, s Setting) (Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloTimeout) // the time of the case begins after it
+	defer cancel()
 	if err := a.ask(ctx, "POST /reset", s, nil); err != nil {
 		return nil, err
 	}

@@ -145,7 +145,7 @@ func closes(e *Evidence) Verdict {
 	}
 	good := 0
 	for i := range 4 {
-		if e.Outcomes["after-"+itoa(i)].OK {
+		if id := "after-" + itoa(i); e.Outcomes[id].OK && len(e.Of(id)) > 0 {
 			good++
 		}
 	}

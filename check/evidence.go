@@ -113,6 +113,14 @@ func (e *Evidence) wrote() string {
 	return quoted(hide(e.Output.Text, e.secrets))
 }
 
+// asked tells whether any request was for an operation of the case. Others say
+// nothing of how the client does one.
+func (e *Evidence) asked() bool {
+	ids := e.Operations()
+	one := func(a sim.Entry) bool { return slices.Contains(ids, operationOf(a.Path)) }
+	return slices.ContainsFunc(e.Journal.Entries, one) || slices.ContainsFunc(e.Elsewhere.Entries, one)
+}
+
 // operationOf is the last part of a path.
 func operationOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -162,8 +163,8 @@ func TestATimelineHasABoundAndNoSecrets(t *testing.T) {
 	}
 }
 
-// runAdapter grades one that answers /run so.
-func runAdapter(t *testing.T, run http.HandlerFunc) (*check.Report, error) {
+// runAdapter grades one that answers /run so, with limit for a case.
+func runAdapter(t *testing.T, limit time.Duration, run http.HandlerFunc) (*check.Report, error) {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"claims":["retry"]}`) })
@@ -171,20 +172,22 @@ func runAdapter(t *testing.T, run http.HandlerFunc) (*check.Report, error) {
 	mux.HandleFunc("POST /run", run)
 	srv := httptest.NewServer(mux)
 	defer srv.Close()
-	return check.Run(t.Context(), check.Options{Client: check.Adapter{URL: srv.URL}, Cases: oneRead(), Limit: 300 * time.Millisecond})
+	return check.Run(t.Context(), check.Options{Client: check.Adapter{URL: srv.URL}, Cases: oneRead(), Limit: limit})
 }
 
 func TestAnAdapterThatMisbehavesIsToldSo(t *testing.T) {
+	hangs := func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body); <-r.Context().Done() }
 	for name, one := range map[string]struct {
-		run  http.HandlerFunc
-		want string
+		run   http.HandlerFunc
+		limit time.Duration
+		want  string
 	}{
-		"hangs":                {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body); <-r.Context().Done() }, "did not end in time"},
-		"crashes":              {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "does not answer POST /run"},
-		"has failed":           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "answers POST /run with 500"},
-		"leads somewhere else": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "answers POST /run with 302"},
+		"hangs":                {hangs, 300 * time.Millisecond, "did not end in time"},
+		"crashes":              {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, time.Minute, "does not answer POST /run"},
+		"has failed":           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, time.Minute, "answers POST /run with 500"},
+		"leads somewhere else": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, time.Minute, "answers POST /run with 302"},
 	} {
-		r, err := runAdapter(t, one.run)
+		r, err := runAdapter(t, one.limit, one.run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +206,7 @@ func TestAnAdapterThatDoesNotKeepToTheProtocolIsToldSo(t *testing.T) {
 		strings.Repeat("endless", 2e5):  "what is no JSON object",
 		`{"ok":true,"status":"200 OK"}`: "status must be a whole number, got string",
 	} {
-		_, err := runAdapter(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
+		_, err := runAdapter(t, time.Minute, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
 		if err == nil || !strings.Contains(err.Error(), "the client does not keep to the protocol") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40s: got %v, want %q", answer, err, want)
 		}
@@ -274,5 +277,72 @@ func TestEveryRuleSaysWhereItIsWritten(t *testing.T) {
 		if c.Rule.Text == "" || c.Rule.Source == "" {
 			t.Errorf("%s: got the rule %q of %q, want both", c.ID, c.Rule.Text, c.Rule.Source)
 		}
+	}
+}
+
+func TestTheOtherHostKeepsItsSimulatorToItself(t *testing.T) {
+	var got []int
+	c := check.Program{Says: check.Hello{Claims: []check.Claim{check.Headers}}, Begin: func(check.Setting, func(string)) func(context.Context, check.Task) check.Outcome {
+		return func(_ context.Context, t check.Task) check.Outcome {
+			there := follow(t)
+			got = append(got, get("GET", there+"/_sim/journal"), get("POST", there+"/_sim/reset"), get("DELETE", there))
+			return check.Outcome{OK: true}
+		}
+	}}
+	r, err := check.Run(t.Context(), check.Options{Client: c, Only: []string{"secrets/redirect"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one := r.Results[0]; one.Mark != check.Fail || one.Cause != "the other host was sent the credential" {
+		t.Errorf("got %s: %s; the simulator answered %v", one.Mark, one.Cause, got)
+	}
+}
+
+// follow goes where a task is led, with all that it carries, and returns what
+// the address of its case begins with there.
+func follow(t check.Task) string {
+	url := t.URL
+	for range 2 {
+		r, err := http.NewRequest(t.Method, url, nil)
+		if err != nil {
+			return ""
+		}
+		for name, v := range t.Header {
+			r.Header.Set(name, v)
+		}
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			return ""
+		}
+		_ = resp.Body.Close() // only where it leads counts
+		url = cmp.Or(resp.Header.Get("Location"), url)
+	}
+	there, _, _ := strings.Cut(url, "/v1/")
+	return there
+}
+
+func TestAClientThatAsksForSomethingElsePassesNothing(t *testing.T) {
+	c := sender(func(s check.Setting, _ check.Task) { get("GET", s.BaseURL+"/v1/other") })
+	c.Says.Claims = []check.Claim{check.Retries, check.Writes, check.Headers, check.Budgets, check.Breaks, check.Remembers, check.Parallel, check.Tokens}
+	r, err := check.Run(t.Context(), check.Options{Client: c, Only: []string{"final", "keys", "outage", "breaker", "tokens", "secrets"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range r.Results {
+		if one.Mark == check.Pass {
+			t.Errorf("%s passed: %s", one.ID, one.Cause)
+		}
+	}
+}
+
+func TestASuccessThatWasNeverGotIsNoRenewal(t *testing.T) {
+	c := sender(func(_ check.Setting, t check.Task) { get(t.Method, t.URL) }) // without a token
+	c.Says.Claims = []check.Claim{check.Tokens, check.Remembers}
+	r, err := check.Run(t.Context(), check.Options{Client: c, Only: []string{"tokens/expire"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one := r.Results[0]; one.Mark != check.Fail || !strings.Contains(one.Cause, "though the last answer was 401") {
+		t.Errorf("got %s: %s", one.Mark, one.Cause)
 	}
 }

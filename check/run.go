@@ -324,8 +324,8 @@ func (e *Evidence) verdict(c *Case) Verdict {
 	if !broken || c.Patient {
 		v = c.Judge(e)
 	}
-	if v.Mark == Pass && len(e.Journal.Entries)+len(e.Elsewhere.Entries) == 0 {
-		v = unclear("no request came, so what it does was not seen")
+	if v.Mark == Pass && !e.asked() {
+		v = unclear("no request came for what it was asked to do, so what it does was not seen")
 	}
 	if v.Mark != Pass {
 		v.Cause += e.wrote()

@@ -62,11 +62,11 @@ func newStage(o *Options) (*stage, error) {
 	if s.other, err = sim.New(sim.World{Packs: []sim.Pack{elsewhere()}}); err != nil {
 		return nil, err
 	}
-	if s.base, err = s.serve(cmp.Or(o.Listen, "127.0.0.1:0"), s.watched()); err != nil {
+	if s.base, err = s.serve(cmp.Or(o.Listen, "127.0.0.1:0"), s.counted(s.guarded(func(g *guard) http.Handler { return g.next }))); err != nil {
 		return nil, err
 	}
 	s.addr = strings.TrimPrefix(s.base, "http://")
-	there, err := s.serve("127.0.0.1:0", s.other)
+	there, err := s.serve("127.0.0.1:0", s.guarded(func(*guard) http.Handler { return s.other }))
 	if err != nil {
 		s.close()
 		return nil, err
@@ -95,14 +95,22 @@ func (s *stage) serve(addr string, h http.Handler) (string, error) {
 	return "http://" + l.Addr().String(), nil
 }
 
-// watched serves the api and counts.
-func (s *stage) watched() http.Handler {
+// counted counts all that comes, and makes the tokens of gateways.
+func (s *stage) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.seen.Add(1)
 		if r.URL.Path == "/oauth/token" {
 			s.issuer.ServeHTTP(w, r)
 			return
 		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// guarded serves the cases that are running, each by what next says, and keeps
+// clients from the simulator and from floods.
+func (s *stage) guarded(next func(*guard) http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, rest := cut(strings.TrimPrefix(r.URL.Path, "/t/"), "/")
 		s.mu.Lock()
 		g := s.guards[id]
@@ -120,7 +128,7 @@ func (s *stage) watched() http.Handler {
 			http.Error(w, "heed check: too many requests in this case", http.StatusTooManyRequests)
 			return
 		}
-		g.next.ServeHTTP(w, r)
+		next(g).ServeHTTP(w, r)
 	})
 }
 

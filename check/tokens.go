@@ -66,6 +66,8 @@ func renews(most int) judge {
 			switch {
 			case !e.Outcomes[id].OK:
 				return failed("%s failed after %s, with %s", id, count(len(tries), "request"), count(made, "token"))
+			case len(tries) == 0 || tries[len(tries)-1].Status/100 != 2:
+				return failed("it reported success of %s, though the last answer was %s, with %s", id, last(tries), count(made, "token"))
 			case len(tries) > 2:
 				return failed("%s took %s, with %s", id, count(len(tries), "request"), count(made, "token"))
 			}
