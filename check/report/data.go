@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/heedproject/heed/check"
 )
@@ -25,6 +26,11 @@ func Read(text []byte) (*check.Report, error) {
 	}
 	if len(r.Results) == 0 {
 		return nil, fmt.Errorf("this report has no results; write one with heed check --json FILE")
+	}
+	for _, one := range r.Results {
+		if !slices.Contains([]check.Mark{check.Pass, check.Fail, check.NA, check.Unknown}, one.Mark) {
+			return nil, fmt.Errorf("this is no report of heed check: nothing is known of the verdict %q", one.Mark)
+		}
 	}
 	return &r, nil
 }

@@ -177,7 +177,7 @@ func TestAReportIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestWhatIsNoReportIsRefused(t *testing.T) {
-	for _, text := range []string{"", "{}", "[]", `{"results": 3}`} {
+	for _, text := range []string{"", "{}", "[]", `{"results": 3}`, `{"results":[{"id":"final/404","verdict":"\u001b[2Jpass"}]}`} {
 		if _, err := report.Read([]byte(text)); err == nil {
 			t.Errorf("%q was taken", text)
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -26,7 +25,7 @@ type outlet struct {
 // forms opens every file that the report goes to. It is called before the check,
 // so that a place that cannot be written to costs no run.
 func (c *checkRunCmd) forms() (all []outlet, err error) {
-	stdout, taken := "", map[string]string{}
+	stdout := ""
 	for _, f := range []outlet{{"--json", c.JSON, report.JSON, nil}, {"--junit", c.JUnit, report.JUnit, nil},
 		{"--html", c.HTML, report.HTML, nil}, {"--badge", c.Badge, report.Badge, nil}} {
 		switch {
@@ -36,19 +35,35 @@ func (c *checkRunCmd) forms() (all []outlet, err error) {
 			err = fmt.Errorf("%s and %s cannot both go to stdout; name a file for one of them", stdout, f.flag)
 		case f.file == "-":
 			stdout = f.flag
-		case taken[filepath.Clean(f.file)] != "":
-			err = fmt.Errorf("%s and %s cannot both go to %s; name another file", taken[filepath.Clean(f.file)], f.flag, f.file)
 		default:
-			taken[filepath.Clean(f.file)] = f.flag
-			f.to, err = openForm(f.flag, f.file)
+			if f.to, err = openForm(f.flag, f.file); err == nil {
+				err = f.apart(all)
+			}
 		}
-		if err != nil {
+		if all = append(all, f); err != nil {
 			drop(all)
 			return nil, err
 		}
-		all = append(all, f)
 	}
 	return all, nil
+}
+
+// apart returns an error where another form goes to the same file, whatever it
+// is called.
+func (o *outlet) apart(others []outlet) error {
+	own, err := o.to.part.Stat()
+	if err != nil {
+		return err
+	}
+	for _, other := range others {
+		if other.to == nil {
+			continue
+		}
+		if info, err := other.to.part.Stat(); err == nil && os.SameFile(own, info) {
+			return fmt.Errorf("%s and %s cannot both go to %s; name another file", other.flag, o.flag, o.file)
+		}
+	}
+	return nil
 }
 
 // openForm makes the file in which a form is written until it is whole.
