@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -115,6 +117,7 @@ func (c *checkRunCmd) Run(sh *shell) error {
 	if err != nil {
 		return usage(err)
 	}
+	defer unhurried(sh.ctx)()
 	defer drop(forms) // those that were not kept
 	defer grading.Adopt()()
 	shown := newMeter(sh)
@@ -122,7 +125,7 @@ func (c *checkRunCmd) Run(sh *shell) error {
 	r, err := grading.Run(sh.ctx, o)
 	shown.clear()
 	if err != nil && r == nil {
-		if errors.Is(err, context.Canceled) {
+		if sh.ctx.Err() != nil {
 			return &exitError{exitCanceled, errors.New("interrupted")}
 		}
 		return usage(err)
@@ -132,6 +135,19 @@ func (c *checkRunCmd) Run(sh *shell) error {
 		return &exitError{exitCanceled, errors.Join(werr, errors.New("interrupted; what was not tried is told as unknown"))}
 	}
 	return errors.Join(werr, c.judge(r))
+}
+
+// unhurried keeps a second signal from ending the process at once: an interrupted
+// check first ends the programs of its client, for which it has five seconds.
+func unhurried(ctx context.Context) (over func()) {
+	passed := make(chan os.Signal, 1) // nobody reads it
+	signal.Notify(passed, os.Interrupt, syscall.SIGTERM)
+	late := context.AfterFunc(ctx, func() { time.AfterFunc(5*time.Second, func() { signal.Stop(passed) }) })
+	return func() {
+		if late() { // nothing was interrupted
+			signal.Stop(passed)
+		}
+	}
 }
 
 // options turns the flags into what check takes.

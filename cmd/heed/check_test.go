@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -32,4 +35,24 @@ func TestCheckScripts(t *testing.T) {
 			},
 		},
 	})
+}
+
+func TestACheckThatIsInterruptedBeforeItsClientGreetsSaysSo(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("a signal came")) // as signal.NotifyContext has it
+	var out, errw bytes.Buffer
+	if code := run(ctx, []string{"check", "--lines", "--", "sleep", "100"}, os.Environ(), strings.NewReader(""), &out, &errw); code != exitCanceled {
+		t.Errorf("exit code: got %d, want %d; %s", code, exitCanceled, errw.String())
+	}
+}
+
+func TestASecondSignalLeavesAnInterruptedCheckItsEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	defer unhurried(ctx)()
+	for range 2 { // either would end this process
+		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
