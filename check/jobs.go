@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,6 +128,8 @@ func refusesForged(e *Evidence) Verdict {
 		return failed("the message counted, though its signature does not hold")
 	case taken > 0:
 		return failed("the message was answered as if it were good")
+	case !slices.ContainsFunc(e.Journal.Webhooks, func(d sim.Delivery) bool { return d.Status >= 400 }):
+		return unclear("%s sent and not answered, so a refusal was not seen", count(refused, "message"))
 	}
 	return passed("it was refused %s", count(refused, "time"))
 }

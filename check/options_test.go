@@ -346,3 +346,21 @@ func TestASuccessThatWasNeverGotIsNoRenewal(t *testing.T) {
 		t.Errorf("got %s: %s", one.Mark, one.Cause)
 	}
 }
+
+func TestAWebhookThatNobodyAnswersWasNotRefused(t *testing.T) {
+	c := check.Program{Says: check.Hello{Claims: []check.Claim{check.Webhooks, check.Writes}}, Begin: func(check.Setting, func(string)) func(context.Context, check.Task) check.Outcome {
+		return func(_ context.Context, t check.Task) check.Outcome {
+			if t.Kind == check.Call {
+				get(t.Method, t.URL)
+			}
+			return check.Outcome{OK: true, URL: "http://127.0.0.1:1/"}
+		}
+	}}
+	r, err := check.Run(t.Context(), check.Options{Client: c, Only: []string{"jobs/webhook-forged"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one := r.Results[0]; one.Mark != check.Unknown {
+		t.Errorf("got %s: %s", one.Mark, one.Cause)
+	}
+}
