@@ -253,10 +253,10 @@ func TestNothingAcknowledgedIsLostAndNothingDoneTwiceByKill9(t *testing.T) {
 func (c *crashRun) settle() map[string]string {
 	charges := map[string]string{} // charge → key
 	var mu sync.Mutex
-	var readers sync.WaitGroup
+	var all sync.WaitGroup
 	keys := make(chan string)
-	for range 8 {
-		readers.Go(func() {
+	for range readers {
+		all.Go(func() {
 			for key := range keys {
 				charge, err := chargeOf(c.base, c.taken[key])
 				mu.Lock()
@@ -276,7 +276,7 @@ func (c *crashRun) settle() map[string]string {
 		keys <- key
 	}
 	close(keys)
-	readers.Wait()
+	all.Wait()
 	return charges
 }
 
@@ -300,8 +300,14 @@ func chargeOf(base, id string) (string, error) {
 	return charge.ID, err
 }
 
+// reading keeps a connection for each reader: a new one for each of tens of
+// thousands of answers would use up the ports of the machine.
+var reading = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: readers}}
+
+const readers = 8
+
 func getJSON(url string, into any) error {
-	resp, err := http.Get(url)
+	resp, err := reading.Get(url)
 	if err != nil {
 		return err
 	}
