@@ -55,7 +55,7 @@ func up(t *testing.T, dir string) *process {
 		t.Fatal(err)
 	}
 	p := &process{t: t, lines: make(chan string, 1000)}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends a heed that hangs
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // ends a heed that hangs; to read what tens of thousands of calls came to takes minutes
 	t.Cleanup(cancel)
 	p.cmd = exec.CommandContext(ctx, file, "up", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 	p.cmd.Dir, p.cmd.Stdout = dir, &p.log
