@@ -15,6 +15,7 @@ const (
 	chartWidth = 860
 	laneLeft   = 120
 	laneHigh   = 18
+	laneRight  = 40 // half of the last tick stands there
 	mostLanes  = 60
 )
 
@@ -31,7 +32,7 @@ func timeline(one check.Result) template.HTML {
 	}
 	end = max(end, 100*time.Millisecond)
 	x := func(d time.Duration) float64 {
-		return laneLeft + float64(d)/float64(end)*(chartWidth-laneLeft-20)
+		return laneLeft + float64(d)/float64(end)*(chartWidth-laneLeft-laneRight)
 	}
 	high := len(lanes)*laneHigh + 26
 	var b strings.Builder
