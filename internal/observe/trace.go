@@ -17,7 +17,7 @@ import (
 	"github.com/heedproject/heed/classify"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -34,12 +34,8 @@ type Trace struct {
 	Sample float64
 }
 
-// Bounds of what the tracer holds and of how long it tries.
-const (
-	heldEvents  = 4096
-	sendTimeout = 5 * time.Second
-	sendRetries = 10 * time.Second
-)
+// heldEvents bounds what the tracer holds.
+const heldEvents = 4096
 
 // tracer makes spans of events, away from the road. It keeps no state per
 // call: the ids of a call's spans follow from its call id, so an attempt can
@@ -77,12 +73,7 @@ func newTracer(t Trace, say func(time.Time, slog.Level, string, ...slog.Attr)) (
 	if err != nil {
 		return nil, err
 	}
-	exporter, err := otlptracehttp.New(context.Background(),
-		otlptracehttp.WithEndpointURL(u.String()),
-		otlptracehttp.WithTimeout(sendTimeout),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-			Enabled: true, InitialInterval: time.Second, MaxInterval: sendTimeout, MaxElapsedTime: sendRetries,
-		}))
+	exporter, err := otlptrace.New(context.Background(), newCollector(u.String()))
 	if err != nil {
 		return nil, fmt.Errorf("observe: set up the trace exporter: %w", err)
 	}

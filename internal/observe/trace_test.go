@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/classify"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	service "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -28,7 +28,7 @@ type received struct {
 
 func (c *received) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b, _ := io.ReadAll(r.Body)
-	var msg collector.ExportTraceServiceRequest
+	var msg service.ExportTraceServiceRequest
 	if err := proto.Unmarshal(b, &msg); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
