@@ -102,6 +102,11 @@ func (t *Transport) gateOf(s *state, r *http.Request) *gate {
 	if g := s.recent.Load(); g != nil && g.key == k {
 		return g
 	}
+	return s.gate(k, t.endpoint(r))
+}
+
+// gate returns the gate of a key, a new one if there is none.
+func (s *state) gate(k gateKey, endpoint string) *gate {
 	s.mu.RLock()
 	g := s.gates[k]
 	if g != nil {
@@ -109,7 +114,7 @@ func (t *Transport) gateOf(s *state, r *http.Request) *gate {
 	}
 	s.mu.RUnlock()
 	if g == nil {
-		g = s.addGate(k, t.endpoint(r))
+		g = s.addGate(k, endpoint)
 	}
 	return g
 }

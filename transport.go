@@ -88,6 +88,17 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
+// Inherit takes over what the servers have said to old, which had the same
+// quota keys and is replaced by t: until when a key is closed, and what is left
+// of its quota. What was learned under the policy of old is not taken over, and
+// what its calls in flight will be told is not known yet.
+func (t *Transport) Inherit(old *Transport) {
+	s := t.init()
+	for _, g := range old.init().all() {
+		s.gate(g.key, g.endpoint).keeper.Inherit(g.keeper)
+	}
+}
+
 // Call is what a caller may say about one request; see WithCall.
 type Call struct {
 	// CorrelationID joins events to what the caller knows. Default: none.

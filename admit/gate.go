@@ -289,6 +289,25 @@ func (g *Gate) spend(r *Result) (cost int, ok bool) {
 	return cost, true
 }
 
+// Inherit takes over what the server has said to from, the gate of the same key
+// under an earlier policy: until when the key is closed, and what is left of its
+// quota. What was learned under that policy is not taken over.
+func (g *Gate) Inherit(from *Gate) {
+	from.mu.Lock()
+	told, quota, sent, refused := from.hold, from.quota, from.sent, from.refused
+	from.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if told.until.After(g.hold.until) {
+		g.hold = told
+		g.pace.resume(told.until, 0)
+		g.calm.Store(false)
+	}
+	if g.sent == 0 && quota.known {
+		g.quota, g.sent, g.refused = quota, sent, refused // its samples count what was sent
+	}
+}
+
 // hold is the time for which the key is closed by what the server said.
 type hold struct {
 	until  time.Time

@@ -204,3 +204,17 @@ func TestTheSnapshotTellsUntilWhenTheKeyIsClosed(t *testing.T) {
 		t.Errorf("got %v after it opened, want none", got)
 	}
 }
+
+func TestAGateInheritsWhatTheServerSaid(t *testing.T) {
+	old := gateOf(plain)
+	told := exchange(t, old, start, throttle, after(5*time.Second))
+	g := gateOf(func(p *policy.Policy) { plain(p); p.Limits.Rate = 10 })
+	g.Inherit(old)
+	if a := g.Admit(start.Add(time.Second), anyone); a.Kind != Wait || !a.At.Equal(told.Until) || a.Source != policy.WaitRetryAfter {
+		t.Errorf("got %+v, want a wait for retry_after until %v", a, told.Until)
+	}
+	g.Inherit(gateOf(plain))
+	if a := g.Admit(start.Add(time.Second), anyone); !a.At.Equal(told.Until) {
+		t.Errorf("a gate that was told nothing opened the key: %+v", a)
+	}
+}

@@ -179,3 +179,17 @@ func TestRetryAfterGoesBeforeTheResetOfTheQuota(t *testing.T) {
 		t.Errorf("got a wait for %s until %v, want a request: Retry-After and its jitter are over", got.Source, got.At.Sub(start))
 	}
 }
+
+func TestAGateInheritsTheQuotaThatIsLeft(t *testing.T) {
+	old := gateOf(nil)
+	exchange(t, old, start, ok, quotaSaid(7, 100, time.Minute))
+	g := gateOf(nil)
+	g.Inherit(old)
+	sent := 0
+	for g.Admit(start.Add(time.Second), anyone).Kind == Go {
+		sent++
+	}
+	if sent != 2 { // to the reserve of 5
+		t.Errorf("got %d requests let through, want the 2 above the reserve", sent)
+	}
+}

@@ -240,6 +240,7 @@ func (a *App) Reload(cfg *config.Config) error {
 	old := a.units
 	a.cfg, a.units = cfg, units
 	a.observe.SetTimeouts(timeouts(cfg))
+	inherit(units, old)
 	drained := a.gateway.Swap(settings)
 	a.queue.limit(cfg)
 	a.healing.reloaded(units)

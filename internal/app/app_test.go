@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -335,6 +336,37 @@ func TestReloadKeepsWhatUnchangedEndpointsHaveLearned(t *testing.T) {
 	}
 	if code, _ := get(t, a.DataAddr(), "/api/x"); code != 500 {
 		t.Errorf("got %d, want a changed endpoint to begin anew", code)
+	}
+}
+
+func TestReloadForgetsNoRetryAfter(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*config.Endpoint)
+		kept   bool
+	}{
+		"another policy": {func(e *config.Endpoint) { e.Policy.Retry.Attempts = 7 }, true},
+		"another credential": {func(e *config.Endpoint) {
+			e.Auth = config.Auth{Kind: config.AuthHeader, Header: "X-Key", Value: "value:k"}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			e := api(t, "api", func(w http.ResponseWriter, r *http.Request) {
+				asked.Add(1)
+				w.Header().Set("Retry-After", "3600")
+				w.WriteHeader(429)
+			})
+			a := start(t, settings(e), Options{})
+			get(t, a.DataAddr(), "/api/x")
+			c.change(&e)
+			if err := a.Reload(settings(e)); err != nil {
+				t.Fatal(err)
+			}
+			get(t, a.DataAddr(), "/api/x")
+			if got := asked.Load() == 1; got != c.kept {
+				t.Errorf("the server was asked %d times, want it left alone: %t", asked.Load(), c.kept)
+			}
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"time"
 
 	"github.com/heedproject/heed"
@@ -44,6 +45,20 @@ func release(old, kept map[string]*unit) {
 	for name, u := range old {
 		if kept[name] != u {
 			u.close()
+		}
+	}
+}
+
+// inherit has units that take the place of others respect what the server has
+// told these, where it is the same server and the same credential.
+func inherit(units, old map[string]*unit) {
+	for name, u := range units {
+		was := old[name]
+		if was == nil || was == u {
+			continue
+		}
+		if a, b := &u.spec, &was.spec; a.URL.String() == b.URL.String() && a.secrets == b.secrets && reflect.DeepEqual(a.Auth, b.Auth) {
+			u.transport.Inherit(was.transport)
 		}
 	}
 }
