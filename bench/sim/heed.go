@@ -24,11 +24,7 @@ var heedBinary = sync.OnceValues(func() (string, error) {
 	if bin := os.Getenv("HEED_BIN"); bin != "" {
 		return bin, nil
 	}
-	dir, err := os.MkdirTemp("", "bench-heed-")
-	if err != nil {
-		return "", err
-	}
-	bin := filepath.Join(dir, "heed")
+	bin := filepath.Join(peers.Root(), "out", "heed")
 	build := exec.Command("go", "build", "-o", bin, "./cmd/heed")
 	build.Dir = filepath.Join(peers.Root(), "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

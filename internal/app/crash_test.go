@@ -91,7 +91,7 @@ type victim struct {
 func raise(t *testing.T, api, file string) *victim {
 	t.Helper()
 	v := &victim{Cmd: exec.Command(os.Args[0], "-test.run=^TestServeUntilKilled$")}
-	v.Env = append(os.Environ(), crashAPI+"="+api, crashFile+"="+file)
+	v.Env = append(os.Environ(), crashAPI+"="+api, crashFile+"="+file, "TMPDIR="+t.TempDir()) // it cannot clean up after itself
 	if _, err := v.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
