@@ -148,8 +148,9 @@ func (b *book) round(first *op, ops <-chan *op, timer *time.Timer) {
 
 // next returns another operation for a batch; nil: it is to be committed. That
 // is when the disk is free; but when those before were larger it lingers, since
-// those who were answered are about to come back, and more than half of them should
-// come together while the others are synced. Who need not wait for the disk is not
+// those who were answered are about to come back, and as many as came together
+// lately should do so again. More are not waited for: where all producers share
+// each turn of the disk there are none. Who need not wait for the disk is not
 // kept waiting.
 func (b *book) next(batch []*op, ops <-chan *op, timer *time.Timer) *op {
 	for len(batch) < maxBatch && b.dead == nil {
@@ -158,7 +159,7 @@ func (b *book) next(batch []*op, ops <-chan *op, timer *time.Timer) *op {
 			return o
 		default:
 		}
-		enough := len(batch) >= (b.sizes[0]+b.sizes[1])*5/8
+		enough := len(batch) >= (b.sizes[0]+b.sizes[1])/2
 		if b.rush || !b.d.busy && enough {
 			return nil
 		}
