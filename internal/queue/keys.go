@@ -11,9 +11,11 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 )
 
 // Key is one key of the ring. It prints as its id.
@@ -22,6 +24,14 @@ type Key struct {
 	block  cipher.Block // AES-256 under the secret
 	first  [16]byte     // the subkey K1 of CMAC
 	secret [32]byte
+	macs   sync.Pool // of *mac
+}
+
+// mac is an HMAC under a key. It is used again: making one costs as much as a
+// digest of a kilobyte.
+type mac struct {
+	hash.Hash
+	text []byte
 }
 
 const keyPrefix = "heed-key-1"
@@ -168,18 +178,24 @@ const (
 	idLen       = 8
 	nonceLen    = 24
 	sealHead    = 1 + idLen + nonceLen
+	sealTail    = 16 // of GCM
 )
 
 // Seal seals plain. The record begins with a version, the id of the key and
 // the nonce.
 func (k *Keys) Seal(to Bound, plain []byte) []byte {
+	b := make([]byte, sealHead, sealHead+len(plain)+sealTail)
+	return k.seal(to, append(b, plain...))
+}
+
+// seal seals in place what lies behind the first sealHead bytes of b.
+func (k *Keys) seal(to Bound, b []byte) []byte {
 	key := k.ring[0]
-	out := make([]byte, sealHead, sealHead+len(plain)+16)
-	out[0] = sealVersion
-	hex.Decode(out[1:1+idLen], []byte(key.id))
-	nonce := out[1+idLen : sealHead]
+	b[0] = sealVersion
+	hex.Decode(b[1:1+idLen], []byte(key.id))
+	nonce := b[1+idLen : sealHead]
 	rand.Read(nonce)
-	return key.derive(nonce).Seal(out, nonce[12:], plain, to.bytes())
+	return key.derive(nonce).Seal(b[:sealHead], nonce[12:], b[sealHead:], to.bytes())
 }
 
 // Open opens a sealed record.
@@ -203,7 +219,7 @@ func (k *Keys) Open(to Bound, sealed []byte) ([]byte, error) {
 
 // SealedBy returns the id of the key of a sealed record.
 func SealedBy(sealed []byte) (string, error) {
-	if len(sealed) < sealHead+16 || sealed[0] != sealVersion {
+	if len(sealed) < sealHead+sealTail || sealed[0] != sealVersion {
 		return "", fmt.Errorf("a sealed record is cut short or of an unknown version: %w", ErrKey)
 	}
 	return hex.EncodeToString(sealed[1 : 1+idLen]), nil
@@ -245,23 +261,35 @@ func (k *Keys) Prints(c *Call) []Print {
 	}
 	out := make([]Print, len(k.ring))
 	for i, key := range k.ring {
-		out[i] = Print{By: key.id, Key: key.digest("key", c.Endpoint, c.Key), Body: key.digest("body", c.Tenant, c.Method, c.Path, string(c.Body))}
+		out[i] = Print{By: key.id, Key: key.digest([]string{"key", c.Endpoint, c.Key}),
+			Body: key.digest([]string{"body", c.Tenant, c.Method, c.Path}, c.Body)}
 	}
 	return out
 }
 
-// digest is an HMAC-SHA-256 of the parts, each preceded by its length, cut to
-// 128 bits.
-func (k *Key) digest(parts ...string) []byte {
-	h := hmac.New(sha256.New, k.secret[:])
-	h.Write([]byte("heed digest\x00"))
-	var n [8]byte
-	for _, p := range parts {
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		h.Write(n[:])
-		io.WriteString(h, p)
+// digest is an HMAC-SHA-256 of the words and of what follows them, each
+// preceded by its length, cut to 128 bits.
+func (k *Key) digest(words []string, rest ...[]byte) []byte {
+	m, _ := k.macs.Get().(*mac)
+	if m == nil {
+		m = &mac{Hash: hmac.New(sha256.New, k.secret[:])}
 	}
-	return h.Sum(nil)[:16]
+	defer k.macs.Put(m)
+	m.Reset()
+	b := append(m.text[:0], "heed digest\x00"...)
+	for _, w := range words {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(w)))
+		b = append(b, w...)
+	}
+	for _, r := range rest {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(r)))
+		m.Write(b)
+		m.Write(r)
+		b = b[:0]
+	}
+	m.Write(b)
+	m.text = b
+	return m.Sum(make([]byte, 0, sha256.Size))[:16]
 }
 
 // Has tells whether the ring holds a key of this id.

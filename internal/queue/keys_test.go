@@ -109,6 +109,31 @@ func TestAKeyPrintsAsItsID(t *testing.T) {
 	}
 }
 
+// TestPrintsAreThoseThatStoresHave has digests that another library made of
+// the parts, each preceded by its length in eight bytes.
+func TestPrintsAreThoseThatStoresHave(t *testing.T) {
+	var secret [32]byte
+	for i := range secret {
+		secret[i] = 1
+	}
+	k := NewKeys(makeKey(secret))
+	c := Call{Facts: Facts{Endpoint: "sierra", Method: "POST"}, Request: Request{Path: "/a", Key: "k"}}
+	for _, tt := range []struct{ body, want string }{
+		{"x", "a49d13ff05874ec8dfe025be354ed37f"},
+		{"", "57dd2019116aa3e17719bb223268496a"},
+		{"x", "a49d13ff05874ec8dfe025be354ed37f"},
+	} {
+		c.Body = []byte(tt.body)
+		p := k.Prints(&c)[0]
+		if got, want := hex.EncodeToString(p.Key), "e48ca37acc413cd821d49f515adf135e"; got != want {
+			t.Errorf("key: got %s, want %s", got, want)
+		}
+		if got := hex.EncodeToString(p.Body); got != tt.want {
+			t.Errorf("body %q: got %s, want %s", tt.body, got, tt.want)
+		}
+	}
+}
+
 func TestPrintsTellRequestsApart(t *testing.T) {
 	k := NewKeys(NewKey())
 	base := Call{Facts: Facts{Endpoint: "sierra", Method: "POST"}, Request: Request{Path: "/a", Key: "k", Body: []byte("x")}}

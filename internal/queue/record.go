@@ -23,12 +23,13 @@ type answerHead struct {
 	Header http.Header `json:"h,omitempty"`
 }
 
+// record makes a record that can be sealed in place.
 func record(head any, body []byte) ([]byte, error) {
 	h, err := json.Marshal(head)
 	if err != nil {
 		return nil, fmt.Errorf("write the record of a call: %w", err)
 	}
-	b := make([]byte, 0, binary.MaxVarintLen32+len(h)+len(body))
+	b := make([]byte, sealHead, sealHead+binary.MaxVarintLen32+len(h)+len(body)+sealTail)
 	b = binary.AppendUvarint(b, uint64(len(h)))
 	b = append(b, h...)
 	return append(b, body...), nil
@@ -54,7 +55,7 @@ func (k *Keys) SealRequest(f *Facts, r *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.Seal(Bound{f.ID, f.Endpoint, "request"}, b), nil
+	return k.seal(Bound{f.ID, f.Endpoint, "request"}, b), nil
 }
 
 // OpenRequest is the way back.
@@ -89,7 +90,7 @@ func (k *Keys) SealAnswer(f *Facts, r *Result) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.Seal(Bound{f.ID, f.Endpoint, "answer"}, b), nil
+	return k.seal(Bound{f.ID, f.Endpoint, "answer"}, b), nil
 }
 
 // OpenAnswer is the way back.
