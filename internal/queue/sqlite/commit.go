@@ -44,14 +44,26 @@ func (s *Store) hand(ctx context.Context, o *op) error {
 	o.done = make(chan struct{})
 	select {
 	case s.ops <- o:
-		<-o.done
-		return o.err
 	case <-s.closed:
-		return fmt.Errorf("write %s: %w", s.path, queue.ErrClosed)
+		return s.over()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	select {
+	case <-o.done:
+		return o.err
+	case <-s.ended:
+	}
+	select {
+	case <-o.done: // before it ended
+		return o.err
+	default:
+		return s.over()
+	}
 }
+
+// over says why nothing is written.
+func (s *Store) over() error { return fmt.Errorf("write %s: %w", s.path, queue.ErrClosed) }
 
 // disk syncs the write-ahead log beside the writer. SQLite would do so inside
 // each commit, while nothing else is written.
@@ -99,7 +111,7 @@ func answer(ops []*op, err error) {
 	}
 }
 
-// run writes until closed. ops has no buffer: what is in it was not taken.
+// run writes until closed. What is in ops then was not taken.
 func (b *book) run(ops <-chan *op, closed <-chan struct{}) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()

@@ -78,8 +78,9 @@ type Store struct {
 	wal    *os.File     // the write-ahead log, to sync it; nil: not opened
 	sync   func() error // does so
 	moved  func() error // what more came of moving the log
-	ops    chan *op
+	ops    chan *op     // has room, so that who hands one over sleeps once only
 	closed chan struct{}
+	ended  chan struct{} // the writer has
 	close  sync.Once
 	held   []*sql.Conn // taken out of their pools for good
 	failed bool        // the disk did; only the log is to go by
@@ -101,7 +102,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s := &Store{path: o.Path, keys: o.Keys, keep: o.Keep, most: o.Most, sync: o.sync, moved: o.moved,
 		few: cmp.Or(o.few, few{fresh: 8192, step: 1024, keys: 1 << 16, filed: 128}),
-		ops: make(chan *op), closed: make(chan struct{})}
+		ops: make(chan *op, maxBatch), closed: make(chan struct{}), ended: make(chan struct{})}
 	b, err := s.start(ctx, o)
 	if err != nil {
 		s.closeFiles()
@@ -109,6 +110,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s.writer.Go(func() {
 		b.run(s.ops, s.closed)
+		close(s.ended)
 		b.close()
 	})
 	return s, nil

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -246,6 +247,41 @@ func TestACallUnderWayWhenTheStoreClosesIsToldSo(t *testing.T) {
 	}
 	if _, err := s.Get(t.Context(), "a"); !errors.Is(err, queue.ErrClosed) {
 		t.Errorf("get: got %v, want ErrClosed", err)
+	}
+}
+
+func TestAStoreThatClosesStoresWhatItAcknowledgesAndNothingElse(t *testing.T) {
+	o := sqlite.Unsynced(options(t))
+	s := open(t, o)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	stored := 0
+	many := make(chan struct{})
+	for range 32 {
+		wg.Go(func() {
+			for {
+				_, err := s.Enqueue(t.Context(), time.Now(), []queue.Call{get("")})
+				if errors.Is(err, queue.ErrClosed) {
+					return
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				if stored++; stored == 200 {
+					close(many)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	<-many
+	s.Close()
+	wg.Wait()
+	counts, err := open(t, o).Counts(t.Context())
+	if err != nil || len(counts) != 1 || counts[0].N != stored {
+		t.Errorf("counts: got %v, %v, want the %d that were acknowledged", counts, err, stored)
 	}
 }
 
