@@ -3,11 +3,9 @@ package heed
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -315,7 +313,7 @@ func (o *op) observe(v classify.Verdict, f classify.Failure, retry bool) admit.T
 	o.seen = true
 	o.paid, o.breaker, o.shut, o.shutBy = told.Cost, told.Breaker, told.Until, told.Source
 	if told.Changed {
-		o.tellBreaker(told)
+		o.tellBreaker(told, &r)
 	}
 	return told
 }
@@ -340,49 +338,3 @@ const (
 	drainBytes = 64 << 10
 	drainTime  = 100 * time.Millisecond
 )
-
-// health sends the health request of the policy in place of a probe: the call
-// that would find out whether the dependency is back is not the one that pays.
-func (o *op) health() {
-	v, f, status := o.checkHealth(&o.p.Breaker.Health)
-	told := o.gate.Observe(time.Now(), admit.Result{Pass: o.pass, Verdict: v, Failure: f, Status: status})
-	o.seen = true
-	o.release()
-	if told.Changed {
-		o.tellBreaker(told)
-	}
-}
-
-func (o *op) checkHealth(h *policy.Health) (v classify.Verdict, f classify.Failure, status int) {
-	ctx, cancel := context.WithTimeout(o.in.Context(), o.p.Timeouts.Connect+o.p.Timeouts.Header)
-	defer cancel()
-	ref, err := url.Parse(h.Path)
-	if err != nil {
-		return classify.Verdict{Class: classify.Permanent}, classify.BadRequest, 0
-	}
-	req, err := http.NewRequestWithContext(ctx, h.Method, o.in.URL.ResolveReference(ref).String(), nil)
-	if err != nil {
-		return classify.Verdict{Class: classify.Permanent}, classify.BadRequest, 0
-	}
-	if o.t.Token != nil {
-		if tok, err := o.t.Token.Current(ctx); err == nil {
-			tok.Apply(req)
-		}
-	}
-	sent := time.Now()
-	resp, err := o.s.base.RoundTrip(req)
-	if err != nil {
-		if o.in.Context().Err() != nil {
-			return classify.Verdict{}, classify.Canceled, 0
-		}
-		return classify.Verdict{Class: classify.Transient}, classify.OtherFailure, 0
-	}
-	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, drainBytes)
-	x := classify.Exchange{Method: h.Method, Path: ref.Path, Status: resp.StatusCode, Header: resp.Header, SentAt: sent, Now: time.Now()}
-	v = o.t.Classifier.Classify(&x, &policy.Verify{})
-	if v.Class != classify.OK { // a health request that is refused has not passed
-		v.Class = classify.Transient
-	}
-	return v, classify.NoFailure, resp.StatusCode
-}

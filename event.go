@@ -24,6 +24,10 @@ const (
 	HintInvalid                         // a Retry-After could not be read
 )
 
+// ProbeFailed is the Reason of a BreakerChanged where the breaker was open
+// before, and a probe or health request found that it has to stay so.
+const ProbeFailed = "probe-failed"
+
 // String returns the word used in logs.
 func (k EventKind) String() string {
 	return [...]string{"", "attempt", "call", "wait", "breaker", "token", "hint_invalid"}[k]
@@ -62,7 +66,7 @@ type Event struct {
 	HasLimit   bool
 	Breaker    string // closed, open or half_open
 	Retry      bool   // AttemptDone: another attempt follows
-	Reason     string // why it ended or waits; a word of the closed set in errors.go
+	Reason     string // why it ended or waits; a word of the closed set in errors.go, or ProbeFailed
 	Bytes      int64  // CallDone: of the body that was delivered
 
 	TraceParent string // W3C traceparent that the caller sent; empty: none

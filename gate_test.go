@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -128,6 +129,47 @@ func TestTheHealthRequestGoesBeforeTheCall(t *testing.T) {
 		}
 		if r, _ := heed.ReportOf(resp); r.Attempts != 2 || p.open != 0 {
 			t.Errorf("got %d attempts, %d answers open", r.Attempts, p.open)
+		}
+	})
+}
+
+func TestAHealthResourceInJSONPasses(t *testing.T) {
+	for name, alive := range map[string]func(*http.Request) (*http.Response, error){
+		"of known length": says(200, `{"status":"up"}`, "Content-Type", "application/json"),
+		"of unknown length": func(r *http.Request) (*http.Response, error) {
+			resp, err := says(200, `{"status":"up"}`, "Content-Type", "application/json")(r)
+			resp.ContentLength = -1
+			return resp, err
+		},
+	} {
+		bubble(t, func(t *testing.T) {
+			pol := unpaced()
+			pol.Breaker = policy.Breaker{Consecutive: 1, Open: time.Second, Health: policy.Health{Path: "/alive"}}
+			resp, err := (&heed.Transport{Base: plays(says(500, "down"), alive, says(200, "ok")), Policy: pol}).RoundTrip(request(t, "GET", ""))
+			if status, text := finish(t, resp, err); status != 200 || text != "ok" {
+				t.Errorf("%s: got %d %q, want the call's own answer after the health request", name, status, text)
+			}
+		})
+	}
+}
+
+func TestAHealthResourceThatSaysItIsDownDoesNotPass(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		pol := unpaced()
+		pol.Breaker = policy.Breaker{Consecutive: 1, Open: time.Second, Health: policy.Health{Path: "/alive"}}
+		pol.Retry.Budget = 10 * time.Second
+		rule := classify.Rule{ID: "down", When: classify.Match{Text: regexp.MustCompile("down")}, Then: classify.Verdict{Class: classify.Transient}}
+		knows, _ := classify.New([]classify.Rule{rule})
+		var all journal
+		p := plays(says(500, "x"), says(200, `{"status":"down"}`, "Content-Type", "application/json"))
+		resp, err := (&heed.Transport{Base: p, Policy: pol, Classifier: knows, Observe: all.note}).RoundTrip(request(t, "GET", ""))
+		if e := refused(t, resp, err); e.Report.Attempts != 1 {
+			t.Errorf("got %d attempts, want none after the first", e.Report.Attempts)
+		}
+		for i, e := range all.of(heed.BreakerChanged) {
+			if again := e.Reason == heed.ProbeFailed; again != (i > 0) || again && e.Status != 200 {
+				t.Errorf("event %d: got %q with status %d, want the first to be an opening and the others failed probes", i, e.Reason, e.Status)
+			}
 		}
 	})
 }

@@ -263,7 +263,11 @@ func (o *op) admit() error {
 		case admit.No:
 			return o.error(BreakerOpen, a.At, nil)
 		}
-		if !o.Fits(a.At) || o.Queued && a.At.Sub(now) >= time.Second {
+		later := o.Queued && a.At.Sub(now) >= inMemory
+		if o.crowded(a) {
+			a.At, later = began.Add(inMemory), now.Sub(began) >= inMemory
+		}
+		if !o.Fits(a.At) || later {
 			o.deferredFor(a.Source)
 			return o.error(o.tooLate(a), a.At, nil)
 		}
@@ -272,6 +276,16 @@ func (o *op) admit() error {
 			return err
 		}
 	}
+}
+
+// inMemory is for how long a call waits that a queue keeps; what takes longer
+// is the queue's business.
+const inMemory = time.Second
+
+// crowded tells that a queued call waits for others of its path group, which
+// nobody knows the end of: it must not hold a slot of the queue for as long.
+func (o *op) crowded(a admit.Answer) bool {
+	return o.Queued && a.At.IsZero() && !a.Everyone && a.Source == policy.WaitConcurrency
 }
 
 // clock is the time by the monotonic clock alone, which is the cheaper one to
@@ -332,7 +346,7 @@ func (o *op) sleep(t time.Time) error {
 // rest waits for the next attempt as decided.
 func (o *op) rest(d call.Decision) error {
 	now := time.Now()
-	if o.Queued && (!o.Fits(d.At) || d.At.Sub(now) >= time.Second) {
+	if o.Queued && (!o.Fits(d.At) || d.At.Sub(now) >= inMemory) {
 		o.deferredFor(d.Source)
 		return o.error(Deferred, d.At, nil)
 	}

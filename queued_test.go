@@ -99,3 +99,24 @@ func TestWhoRestsIsAnsweredAtOnceWhenTheBreakerOpens(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+func TestAQueuedCallDoesNotHoldItsSlotForAFullPathGroup(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		pol := unpaced()
+		pol.Limits.Groups = []policy.Group{{Name: "items", Paths: []string{"/v1/items"}, Concurrency: 1}}
+		tr := &heed.Transport{Base: plays(says(200, "x")), Policy: pol}
+		first, err := tr.RoundTrip(request(t, "GET", "")) // holds the permit until its body is closed
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer first.Body.Close()
+		begun := time.Now()
+		e, rep, _, _ := queued(t, tr, heed.Call{})
+		if e == nil || e.Reason != heed.Deferred || rep.WaitSource != policy.WaitConcurrency || !rep.KeyUntil.IsZero() {
+			t.Fatalf("got %+v of %+v, want it deferred for concurrency, and nothing for the others of its key", e, rep)
+		}
+		if took := time.Since(begun); took != time.Second {
+			t.Errorf("it held its slot for %v, want a second", took)
+		}
+	})
+}

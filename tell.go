@@ -114,18 +114,22 @@ func (o *op) tellWait(until time.Time, d time.Duration) {
 	o.say(&e)
 }
 
-func (o *op) tellBreaker(t admit.Told) {
+// tellBreaker tells what r has made of the breaker.
+func (o *op) tellBreaker(t admit.Told, r *admit.Result) {
 	if !o.watched() {
 		return
 	}
 	var e Event
 	o.event(&e, BreakerChanged, time.Now())
-	e.Breaker, e.Status, e.Class = t.Breaker.String(), o.lastStatus, o.verdict.Class
+	e.Breaker, e.Status, e.Class = t.Breaker.String(), r.Status, r.Verdict.Class
 	if t.Breaker != admit.Closed {
 		e.Delay = time.Until(t.Until)
 		e.Reason = string(BreakerOpen)
+		if r.Pass.Probe {
+			e.Reason = ProbeFailed
+		}
 	}
-	if o.verdict.Class == classify.Unknown {
+	if e.Class == classify.Unknown {
 		e.Class = classify.Transient
 	}
 	o.say(&e)

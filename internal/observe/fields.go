@@ -31,7 +31,7 @@ var Fields = []Field{
 	{Key: "method", Type: "string", Kinds: calls, Doc: "HTTP method"},
 	{Key: "path", Type: "string", Kinds: calls, Doc: "path template; identifiers are {id}"},
 	{Key: "attempt", Type: "number", Kinds: calls, Doc: "number of the attempt from 1; on a call line how many were made"},
-	{Key: "status_code", Type: "number", Kinds: steps, Always: true, Doc: "HTTP status; 0: no answer"},
+	{Key: "status_code", Type: "number", Kinds: []string{"attempt", "call", "breaker"}, Always: true, Doc: "HTTP status; 0: no answer"},
 	{Key: "class", Type: "string", Kinds: steps, Always: true, Doc: "what the answer meant"},
 	{Key: "executed", Type: "string", Kinds: steps, Always: true, Doc: "whether the server did what was asked: no, maybe or yes"},
 	{Key: "rule", Type: "string", Kinds: steps, Doc: "what decided the class"},

@@ -56,7 +56,10 @@ func title(e *heed.Event) (slog.Level, string) {
 	case heed.WaitBegun:
 		return slog.LevelInfo, "call waits"
 	case heed.BreakerChanged:
-		if e.Breaker == open {
+		switch {
+		case e.Reason == heed.ProbeFailed:
+			return slog.LevelWarn, "breaker stays open"
+		case e.Breaker == open:
 			return slog.LevelError, "breaker opened"
 		}
 		return slog.LevelInfo, "breaker changed"
@@ -95,8 +98,10 @@ func (l *line) put(e *heed.Event, level slog.Level, msg string) {
 		l.num("attempt", int64(e.Attempt))
 	}
 	step := e.Kind == heed.AttemptDone || e.Kind == heed.CallDone
-	if step {
+	if step || e.Kind == heed.BreakerChanged {
 		l.num("status_code", int64(e.Status))
+	}
+	if step {
 		l.str("class", e.Class.String())
 		l.str("executed", e.Executed.String())
 		l.some("rule", e.Rule)
@@ -143,7 +148,7 @@ func (l *line) waits(e *heed.Event) {
 
 func advice(e *heed.Event) string {
 	switch {
-	case e.Kind == heed.BreakerChanged && e.Breaker == open:
+	case e.Kind == heed.BreakerChanged && e.Breaker == open && e.Reason != heed.ProbeFailed:
 		return adviceOpen
 	case e.Kind == heed.TokenRenewed && e.Reason != "":
 		return adviceToken

@@ -112,7 +112,7 @@ func TestAnOpenedBreakerIsAnErrorWithTheCallThatTrippedIt(t *testing.T) {
 	got := logged(t, Options{Level: "error"}, heed.Event{
 		Kind: heed.BreakerChanged, Time: noon, Endpoint: "sierra", Breaker: "open", Delay: 30 * time.Second, CorrelationID: "job-7", CallID: 0xc9})
 	want := `{"time":"2026-11-30T12:00:00.123456789Z","level":"ERROR","msg":"breaker opened","kind":"breaker",` +
-		`"endpoint":"sierra","delay":30,"correlation_id":"job-7","call_id":"00000000000000c9","breaker":"open","advice":"` + adviceOpen + `"}` + "\n"
+		`"endpoint":"sierra","status_code":0,"delay":30,"correlation_id":"job-7","call_id":"00000000000000c9","breaker":"open","advice":"` + adviceOpen + `"}` + "\n"
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("line (-got +want):\n%s", diff)
 	}
@@ -354,4 +354,14 @@ func TestAnAlertIsALineAndANumber(t *testing.T) {
 			t.Errorf("metrics lack %s", want)
 		}
 	})
+}
+
+func TestABreakerThatStaysOpenIsNoSecondAlarm(t *testing.T) {
+	opened, again := throttled(), throttled()
+	opened.Kind, opened.Breaker, opened.Reason = heed.BreakerChanged, "open", "breaker-open"
+	again.Kind, again.Breaker, again.Reason = heed.BreakerChanged, "open", heed.ProbeFailed
+	got := logged(t, Options{}, opened, again)
+	if n := strings.Count(got, `"level":"ERROR"`); n != 1 || !strings.Contains(got, `"level":"WARN","msg":"breaker stays open"`) {
+		t.Errorf("got %d alarms, want one, and a warning that it stays open:\n%s", n, got)
+	}
 }

@@ -114,7 +114,9 @@ func (p *endpoint) note(e *heed.Event) {
 	case heed.BreakerChanged:
 		c.breaker, c.seen = index(states, e.Breaker), true
 		if e.Breaker == open {
-			c.trips++
+			if e.Reason != heed.ProbeFailed {
+				c.trips++
+			}
 			p.watch.tripped = e.Time
 		}
 	case heed.TokenRenewed:
