@@ -12,7 +12,9 @@ import (
 type Answer struct {
 	Status int
 	// Fields are header fields, name and value; a later one replaces an earlier.
-	// Without a Content-Type it is application/json; an empty one is left out.
+	// Without a Content-Type it is application/json; an empty one is left out. A
+	// Location that begins with a slash is a path of the pack: the caller is sent
+	// to it within its case. All other links are made by Exchange.URL.
 	Fields [][2]string
 	// More are further lines of header fields that may come in several.
 	More [][2]string
@@ -138,6 +140,9 @@ func (an *Answer) write(x *Exchange) {
 		h.Set("Date", x.own.clock.now().UTC().Format(http.TimeFormat))
 	}
 	for _, f := range an.Fields {
+		if f[0] == "Location" {
+			f[1] = x.located(f[1])
+		}
 		h.Set(f[0], f[1])
 	}
 	x.tellQuota(h)

@@ -115,6 +115,6 @@ func (x *Exchange) After(d time.Duration, do func(now time.Time)) {
 // x for as long as a resource lives.
 func (x *Exchange) slim() {
 	r := x.Request
-	x.Request = &http.Request{Method: r.Method, URL: &url.URL{Path: x.Path}, Header: http.Header{}, Host: r.Host}
+	x.Request = &http.Request{Method: r.Method, URL: &url.URL{Path: r.URL.Path}, Header: http.Header{}, Host: r.Host, TLS: r.TLS}
 	x.w, x.Body, x.form, x.quota = nil, nil, nil, nil
 }

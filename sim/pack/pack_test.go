@@ -2,7 +2,10 @@ package pack_test
 
 import (
 	"fmt"
+	"io/fs"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -147,5 +150,23 @@ func everyGoldenExchangeIsServed(t *testing.T, p sim.Pack, name string) {
 		if got, want := fmt.Sprint(w.Code), r.Get("status").Text; got != want {
 			t.Errorf("%s: %s: got %s, want %s", p.Name, step, got, want)
 		}
+	}
+}
+
+// The hosts and schemes of addresses are put together in one place, which
+// knows of cases: what every pack answers is held to it by packtest.
+func TestNoPackMakesAnAddressByItself(t *testing.T) {
+	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if strings.Contains(string(text), "Request.Host") {
+			t.Errorf("%s: it reads Request.Host; use Exchange.URL", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

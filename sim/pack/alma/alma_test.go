@@ -230,7 +230,7 @@ func TestAnItemOnLoanIsNotLentAgainUntilItIsBack(t *testing.T) {
 		t.Errorf("got %d, then %s", first.Status, got)
 	}
 	c.Send("POST", "/bibs/9900000010101/holdings/2200000010101/items/2300000010101?op=scan", "")
-	if again := lend(); again.Status != 200 || c.API.Effects().Kinds["loan"].Count != 2 {
+	if again := lend(); again.Status != 200 || c.Case.Effects().Kinds["loan"].Count != 2 {
 		t.Errorf("got %d %s", again.Status, again.Body)
 	}
 }
@@ -254,8 +254,8 @@ func TestOfManyWhoBorrowAnItemAtOnceOneGetsIt(t *testing.T) {
 	for _, s := range statuses {
 		counts[s]++
 	}
-	if diff := cmp.Diff(counts, map[int]int{200: 1, 400: 63}); diff != "" || c.API.Effects().Kinds["loan"].Count != 1 {
-		t.Errorf("%s%+v", diff, c.API.Effects())
+	if diff := cmp.Diff(counts, map[int]int{200: 1, 400: 63}); diff != "" || c.Case.Effects().Kinds["loan"].Count != 1 {
+		t.Errorf("%s%+v", diff, c.Case.Effects())
 	}
 }
 
@@ -298,8 +298,8 @@ func TestALoanWhoseAnswerWasLostIsInTheList(t *testing.T) {
 			Barcode string `json:"item_barcode"`
 		} `json:"item_loan"`
 	}](c.Get("/users/u1/loans"))
-	if len(got.Loans) != 1 || got.Loans[0].Barcode != "A1" || c.API.Effects().Kinds["loan"].Count != 1 {
-		t.Errorf("got %+v, %+v", got, c.API.Effects())
+	if len(got.Loans) != 1 || got.Loans[0].Barcode != "A1" || c.Case.Effects().Kinds["loan"].Count != 1 {
+		t.Errorf("got %+v, %+v", got, c.Case.Effects())
 	}
 }
 

@@ -120,7 +120,7 @@ func makeItem(x *sim.Exchange, n int) (i item) {
 	if _, out := sim.Rows[string](x, "items on loan").Get(i.Data.PID); out {
 		i.Data.Base, i.Data.Process = value{"0", "Item not in place"}, value{"LOAN", "Loan"}
 	}
-	i.Link = stock.URL(x, root+"/bibs/"+i.Bib.MMS+"/holdings/"+i.Holding.ID+"/items/"+i.Data.PID)
+	i.Link = x.URL(root + "/bibs/" + i.Bib.MMS + "/holdings/" + i.Holding.ID + "/items/" + i.Data.PID)
 	return i
 }
 

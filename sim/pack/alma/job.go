@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/heedproject/heed/sim"
-	"github.com/heedproject/heed/sim/pack/stock"
 )
 
 const (
@@ -52,7 +51,7 @@ func runJob(x *sim.Exchange) sim.Answer {
 		all.Put(i.ID, i)
 	})
 	return done(x, job{ID: i.Job, Info: info{"Job no. " + i.ID + " triggered on " + i.At.Format(time.RFC1123),
-		stock.URL(x, root+"/conf/jobs/"+i.Job+"/instances/"+i.ID)}})
+		x.URL(root + "/conf/jobs/" + i.Job + "/instances/" + i.ID)}})
 }
 
 func getInstance(x *sim.Exchange) sim.Answer {

@@ -57,7 +57,7 @@ func listUsers(x *sim.Exchange) sim.Answer {
 	list.Users, list.Total = part(w, func(yield func(user) bool) {
 		for id, u := range usersOf(x).All() {
 			have := map[string]string{"primary_id": u.ID, "last_name": u.Last, "first_name": u.First}[field]
-			u.Link = stock.URL(x, root+"/users/"+id)
+			u.Link = x.URL(root + "/users/" + id)
 			if strings.Contains(strings.ToLower(have), text) && !yield(u) {
 				return
 			}

@@ -178,8 +178,8 @@ func TestARefreshWhoseAnswerIsLostEndsTheSession(t *testing.T) {
 	c := open(t, "authn.refresh: commit-then-504", 10)
 	p := login(c)
 	lost, again := c.Send("POST", "/authn/refresh", "", p.renewal()), c.Send("POST", "/authn/refresh", "", p.renewal())
-	if lost.Status != 504 || again.Status != 422 || c.API.Effects().Kinds["revocation"].Count != 1 {
-		t.Errorf("got %d, then %s, %+v", lost.Status, said(again), c.API.Effects())
+	if lost.Status != 504 || again.Status != 422 || c.Case.Effects().Kinds["revocation"].Count != 1 {
+		t.Errorf("got %d, then %s, %+v", lost.Status, said(again), c.Case.Effects())
 	}
 }
 
@@ -313,7 +313,7 @@ func TestAnIDThatIsSentAgainExistsAlready(t *testing.T) {
 		!strings.Contains(again.Body, "id value already exists in table instance: aaaaaaaa-0000-4000-8000-000000000001") {
 		t.Errorf("got %d, then %s", lost.Status, said(again))
 	}
-	if got := c.API.Effects().Kinds["instance"].Count; got != 1 {
+	if got := c.Case.Effects().Kinds["instance"].Count; got != 1 {
 		t.Errorf("got %d instances made", got)
 	}
 }

@@ -12,17 +12,7 @@ import (
 
 // link is the address of a resource of the JSON API, by the way that this
 // request came.
-func link(x *sim.Exchange, path string) string { return base(x) + "/storage/v1/" + path }
-
-// base is the address under which the client reaches the pack, with the
-// prefixes of case and pack that its request had.
-func base(x *sim.Exchange) string {
-	scheme := "http"
-	if x.Request.TLS != nil {
-		scheme = "https"
-	}
-	return scheme + "://" + x.Request.Host + strings.TrimSuffix(x.Request.URL.Path, x.Path)
-}
+func link(x *sim.Exchange, path string) string { return x.URL("/storage/v1/" + path) }
 
 // stamp writes a time as the JSON API does.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

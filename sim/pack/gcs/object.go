@@ -123,7 +123,7 @@ func (o *object) resource(x *sim.Exchange, full bool) resource {
 	generation, path := strconv.FormatInt(o.generation, 10), "b/"+o.bucket+"/o/"+escape(o.name)
 	maps.Copy(r, resource{
 		"kind": "storage#object", "id": o.bucket + "/" + o.name + "/" + generation, "name": o.name, "bucket": o.bucket,
-		"selfLink": link(x, path), "mediaLink": base(x) + "/download/storage/v1/" + path + "?generation=" + generation + "&alt=media",
+		"selfLink": link(x, path), "mediaLink": x.URL("/download/storage/v1/"+path) + "?generation=" + generation + "&alt=media",
 		"generation": generation, "metageneration": strconv.FormatInt(o.metageneration, 10),
 		"size": strconv.Itoa(len(o.content.data)), "crc32c": o.content.crc32c, "md5Hash": o.content.md5, "etag": o.etag(),
 		"timeCreated": stamp(o.created), "updated": stamp(o.updated), "timeStorageClassUpdated": stamp(o.created), "timeFinalized": stamp(o.created),

@@ -51,7 +51,7 @@ func beginUpload(x *sim.Exchange, b *bucket) sim.Answer {
 		query.Set("projection", p)
 	}
 	return sim.Answer{Status: 200, Fields: [][2]string{
-		{"Location", base(x) + "/upload/storage/v1/b/" + b.name + "/o?" + query.Encode()},
+		{"Location", x.URL("/upload/storage/v1/b/"+b.name+"/o") + "?" + query.Encode()},
 		{"X-Guploader-Uploadid", u.id}, {"Content-Type", "text/plain; charset=utf-8"},
 	}}
 }

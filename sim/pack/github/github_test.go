@@ -60,7 +60,7 @@ func TestAnIssueThatIsOpenedTwiceIsARepeatedEffect(t *testing.T) {
 	for range 2 {
 		r.ask("POST", issues, `{"title":"A leak"}`)
 	}
-	if got, want := r.API.Effects().Kinds["issue"], (sim.Effect{Count: 2, Repeated: 1}); got != want {
+	if got, want := r.Case.Effects().Kinds["issue"], (sim.Effect{Count: 2, Repeated: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

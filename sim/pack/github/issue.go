@@ -146,7 +146,7 @@ func createIssue(x *sim.Exchange) sim.Answer {
 		return invalid("Issue", field, "missing_field")
 	}
 	i = openIssue(x, r, i)
-	return sim.JSON(http.StatusCreated, i).With("Location", x.Request.URL.Path+"/"+strconv.Itoa(i.Number))
+	return sim.JSON(http.StatusCreated, i).With("Location", x.Path+"/"+strconv.Itoa(i.Number))
 }
 
 // openIssue keeps a new issue. The ledger knows it by repository and title:

@@ -3,7 +3,6 @@ package github
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -187,12 +186,7 @@ func cut[T any](x *sim.Exchange, all []T) (some []T, link string) {
 
 // here is the URL of x at another page.
 func here(x *sim.Exchange, page int) string {
-	u := url.URL{Scheme: "http", Host: x.Request.Host, Path: x.Request.URL.Path}
-	if x.Request.TLS != nil {
-		u.Scheme = "https"
-	}
 	q := x.Request.URL.Query()
 	q.Set("page", strconv.Itoa(page))
-	u.RawQuery = q.Encode()
-	return u.String()
+	return x.URL(x.Path) + "?" + q.Encode()
 }

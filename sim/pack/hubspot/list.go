@@ -40,7 +40,7 @@ func listContacts(x *sim.Exchange) sim.Answer {
 		case len(p.Results) == limit:
 			p.Paging = &paging{}
 			p.Paging.Next.After = p.Results[limit-1].ID
-			p.Paging.Next.Link = "https://" + x.Request.Host + base + "?limit=" + strconv.Itoa(limit) + "&after=" + p.Paging.Next.After
+			p.Paging.Next.Link = x.URL(base) + "?limit=" + strconv.Itoa(limit) + "&after=" + p.Paging.Next.After
 			return sim.JSON(200, p)
 		default:
 			p.Results = append(p.Results, c.show(names(x.Query("properties"))))

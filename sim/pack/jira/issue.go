@@ -84,7 +84,7 @@ type shown struct {
 }
 
 func self(x *sim.Exchange, id string) string {
-	return "https://" + x.Request.Host + base + "/issue/" + id
+	return x.URL(base + "/issue/" + id)
 }
 
 // show gives the fields that were asked for; none named means all.

@@ -86,7 +86,7 @@ func TestAnIssueThatIsMadeTwiceIsARepeatedEffect(t *testing.T) {
 	r := open(t, sim.World{Steps: "issues.create: commit-then-504"})
 	r.ask("POST", "/issue", leak)
 	r.ask("POST", "/issue", leak)
-	if got, want := r.API.Effects().Kinds["issue"], (sim.Effect{Count: 2, Repeated: 1}); got != want {
+	if got, want := r.Case.Effects().Kinds["issue"], (sim.Effect{Count: 2, Repeated: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

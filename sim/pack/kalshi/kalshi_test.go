@@ -77,7 +77,7 @@ func TestAnOrderAtThePriceOfTheMarketIsExecutedAtOnce(t *testing.T) {
 
 func TestAnOrderExpiresOnTheClockOfTheCaseAndGivesItsMoneyBack(t *testing.T) {
 	r := open(t, sim.World{Clock: sim.Clock{Start: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}})
-	at := strconv.FormatInt(r.API.Case("").Now().Add(time.Minute).Unix(), 10)
+	at := strconv.FormatInt(r.Case.Now().Add(time.Minute).Unix(), 10)
 	o := r.place(strings.Replace(bid, `"count":3`, `"count":3,"expiration_ts":`+at, 1))
 	balance := func() int {
 		var b struct{ Balance int }
@@ -112,7 +112,7 @@ func TestASecondOrderWithTheSameClientIDIsRefusedAndTheFirstIsFound(t *testing.T
 	if told(again) != "409 order_already_exists" || len(list.Orders) != 1 || list.Orders[0].ClientID != "c1" {
 		t.Errorf("got %s, %+v", again.Body, list)
 	}
-	if n := r.API.Effects().Kinds["order"].Count; n != 1 {
+	if n := r.Case.Effects().Kinds["order"].Count; n != 1 {
 		t.Errorf("got %d orders", n)
 	}
 }
@@ -232,7 +232,7 @@ func TestThePortfolioNeedsASignature(t *testing.T) {
 	for _, header := range [][]string{
 		nil,
 		{"KALSHI-ACCESS-KEY: key-1", "KALSHI-ACCESS-SIGNATURE: c2ln"},
-		{"KALSHI-ACCESS-KEY: key-1", "KALSHI-ACCESS-SIGNATURE: c2ln", "KALSHI-ACCESS-TIMESTAMP: " + strconv.FormatInt(r.API.Case("").Now().Unix(), 10)},
+		{"KALSHI-ACCESS-KEY: key-1", "KALSHI-ACCESS-SIGNATURE: c2ln", "KALSHI-ACCESS-TIMESTAMP: " + strconv.FormatInt(r.Case.Now().Unix(), 10)},
 		{"KALSHI-ACCESS-KEY: key-1", "KALSHI-ACCESS-SIGNATURE: %%", "KALSHI-ACCESS-TIMESTAMP: " + r.stamp()},
 	} {
 		if w := r.Send("GET", orders, "", header...); told(w) != "401 authentication_error" {
@@ -304,7 +304,7 @@ func TestASignatureCoversThePathThatTheClientSees(t *testing.T) {
 	if w := r.Send("GET", orders, "", s.header(t, r, "GET", "/kalshi"+orders)...); w.Status != 401 {
 		t.Errorf("signed another path: got %d", w.Status)
 	}
-	if w := r.Send("GET", "/kalshi"+orders, "", s.header(t, r, "GET", "/kalshi"+orders)...); w.Status != 200 {
+	if w := r.Send("GET", "/kalshi"+orders, "", s.header(t, r, "GET", "/t/inside/kalshi"+orders)...); w.Status != 200 {
 		t.Errorf("signed the path that it sees: got %d %s", w.Status, w.Body)
 	}
 }

@@ -25,7 +25,7 @@ func (r *rig) signed(method, path, body string) packtest.Answer {
 }
 
 // stamp is the time of the simulator in milliseconds.
-func (r *rig) stamp() string { return strconv.FormatInt(r.API.Case("").Now().UnixMilli(), 10) }
+func (r *rig) stamp() string { return strconv.FormatInt(r.Case.Now().UnixMilli(), 10) }
 
 // told is the status and the code of an error.
 func told(w packtest.Answer) string {

@@ -22,7 +22,6 @@ type batch struct {
 	Results   *string `json:"results_url"`
 
 	requests []wanted
-	url      string
 }
 
 type counts struct {
@@ -69,16 +68,11 @@ func createBatch(x *sim.Exchange) sim.Answer {
 		ID: x.ID("msgbatch_"), Type: "message_batch", Status: "in_progress", Created: now.Format(time.RFC3339),
 		Expires: now.Add(batchLife).Format(time.RFC3339), Counts: counts{Processing: len(in.Requests)}, requests: in.Requests,
 	}
-	scheme := "http://"
-	if x.Request.TLS != nil {
-		scheme = "https://"
-	}
-	b.url = scheme + x.Request.Host + x.Request.URL.Path + "/" + b.ID + "/results"
 	all := batches(x)
 	all.Put(b.ID, b)
 	x.Effect("batch", string(x.Body), int64(len(in.Requests)))
 	x.After(batchTime, func(now time.Time) { finish(all, b.ID, "in_progress", now) })
-	return anthropicDone(x, 200, b)
+	return anthropicDone(x, 200, b.told(x))
 }
 
 // finish ends a batch whose state is from: its messages are made, or, if it
@@ -89,7 +83,7 @@ func finish(all *sim.Table[batch], id, from string, now time.Time) {
 		return
 	}
 	at := now.UTC().Format(time.RFC3339)
-	b.Status, b.Ended, b.Results, b.Counts = "ended", &at, &b.url, counts{}
+	b.Status, b.Ended, b.Counts = "ended", &at, counts{}
 	for _, w := range b.requests {
 		switch {
 		case from == "canceling":
@@ -103,6 +97,15 @@ func finish(all *sim.Table[batch], id, from string, now time.Time) {
 	all.Put(id, b)
 }
 
+// told is b as a caller sees it, with the address of its results once it has any.
+func (b batch) told(x *sim.Exchange) batch {
+	if b.Status == "ended" {
+		at := x.URL("/v1/messages/batches/" + b.ID + "/results")
+		b.Results = &at
+	}
+	return b
+}
+
 func noBatch(x *sim.Exchange) sim.Answer {
 	return x.Refuse(sim.Refusal{Kind: sim.NotFound, Detail: "there is no batch " + x.Value("id")})
 }
@@ -112,7 +115,7 @@ func getBatch(x *sim.Exchange) sim.Answer {
 	if !ok {
 		return noBatch(x)
 	}
-	return anthropicDone(x, 200, b)
+	return anthropicDone(x, 200, b.told(x))
 }
 
 func listBatches(x *sim.Exchange) sim.Answer {
@@ -130,7 +133,10 @@ func listBatches(x *sim.Exchange) sim.Answer {
 		More  bool    `json:"has_more"`
 		First *string `json:"first_id"`
 		Last  *string `json:"last_id"`
-	}{Data: append([]batch{}, some...), More: more}
+	}{Data: []batch{}, More: more}
+	for _, b := range some {
+		page.Data = append(page.Data, b.told(x))
+	}
 	if len(some) > 0 {
 		page.First, page.Last = &some[0].ID, &some[len(some)-1].ID
 	}
@@ -167,7 +173,7 @@ func cancelBatch(x *sim.Exchange) sim.Answer {
 		x.Effect("batch cancel", b.ID, 0)
 		x.After(cancelTime, func(now time.Time) { finish(all, b.ID, "canceling", now) })
 	}
-	return anthropicDone(x, 200, b)
+	return anthropicDone(x, 200, b.told(x))
 }
 
 // result is what became of one message.

@@ -189,7 +189,7 @@ func TestTokensAreCountedWithoutAnAnswer(t *testing.T) {
 	got := packtest.Read[struct {
 		Input int `json:"input_tokens"`
 	}](c.Send("POST", messages+"/count_tokens", `{"model":"claude-haiku-4-5","messages":[{"role":"user","content":"hello there"}]}`))
-	if got.Input != 3 || c.API.Effects().Kinds["message"].Count != 0 {
+	if got.Input != 3 || c.Case.Effects().Kinds["message"].Count != 0 {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -202,7 +202,7 @@ func TestAnAnswerThatWasLostIsMadeAndPaidTwice(t *testing.T) {
 	for range 2 {
 		c.Send("POST", chat, hello, "Idempotency-Key: k")
 	}
-	if got := c.API.Effects().Kinds["completion"]; got.Count != 2 || got.Repeated != 1 {
+	if got := c.Case.Effects().Kinds["completion"]; got.Count != 2 || got.Repeated != 1 {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/heedproject/heed/sim"
-	"github.com/heedproject/heed/sim/pack/stock"
 )
 
 const (
@@ -90,7 +89,7 @@ func searchXML(x *sim.Exchange, q string, found []place) sim.Answer {
 		if limit := x.Query("limit"); limit != "" {
 			values.Set("limit", limit)
 		}
-		doc.More = stock.URL(x, "/search") + "?" + values.Encode()
+		doc.More = x.URL("/search") + "?" + values.Encode()
 	}
 	for _, p := range found {
 		e := p.element()

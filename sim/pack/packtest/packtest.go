@@ -1,5 +1,9 @@
-// Package packtest puts a pack behind a real HTTP server on loopback, on a
-// clock that stands still, and is a client of it. It is for the tests of packs.
+// Package packtest puts a pack behind a real HTTP server on loopback, in a case
+// whose clock stands still, and is a client of it. It is for the tests of packs.
+//
+// The case is reached by its path, and every answer is searched for addresses
+// of the server that lie outside of it: a pack that forgets the case in a link
+// fails the test that met it.
 package packtest
 
 import (
@@ -20,12 +24,14 @@ var Noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 
 // Client talks to a pack.
 type Client struct {
-	T   *testing.T
-	API *sim.API
+	T    *testing.T
+	Case *sim.Case
 	// URL comes before every path; the pack's own root may be added to it.
 	URL string
 	// Header is sent with every request.
 	Header http.Header
+
+	host string
 }
 
 // Serve puts p behind a server until the test ends. The world's clock stands
@@ -42,8 +48,13 @@ func Serve(t *testing.T, p sim.Pack, w sim.World) *Client {
 	}
 	srv := httptest.NewServer(a)
 	t.Cleanup(srv.Close)
-	return &Client{T: t, API: a, URL: srv.URL, Header: http.Header{}}
+	return &Client{T: t, Case: a.Case(inside), URL: srv.URL + mount, Header: http.Header{}, host: srv.Listener.Addr().String()}
 }
+
+const (
+	inside = "inside" // the case
+	mount  = "/t/" + inside
+)
 
 // Answer is what came back.
 type Answer struct {
@@ -55,7 +66,7 @@ type Answer struct {
 }
 
 // Send sends one request. More header fields are "Name: value". Redirects are
-// answers.
+// answers; the path may be that of a Location.
 func (c *Client) Send(method, path, body string, header ...string) Answer {
 	c.T.Helper()
 	a, err := c.Try(method, path, body, header...)
@@ -74,7 +85,11 @@ func (c *Client) Get(path string, header ...string) Answer {
 // Try is Send for a request that may have no answer, or only a part of one. It
 // goes over a connection of its own, on which net/http sends nothing again.
 func (c *Client) Try(method, path, body string, header ...string) (Answer, error) {
-	r, err := http.NewRequest(method, c.URL+path, strings.NewReader(body))
+	to := c.URL + path
+	if strings.HasPrefix(path, mount+"/") { // it was a Location
+		to = "http://" + c.host + path
+	}
+	r, err := http.NewRequest(method, to, strings.NewReader(body))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -89,13 +104,36 @@ func (c *Client) Try(method, path, body string, header ...string) (Answer, error
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
+	if link := astray(c.host, resp.Header, string(data)); link != "" {
+		c.T.Errorf("%s %s: the answer leads out of the case, to %s; make links with Exchange.URL", method, path, link)
+	}
 	return Answer{resp.StatusCode, resp.Header, string(data), c.T}, err
+}
+
+// astray finds what leads to the host, or to a path, outside of the case.
+func astray(host string, h http.Header, body string) string {
+	text := body
+	for _, lines := range h {
+		text += "\n" + strings.Join(lines, "\n")
+	}
+	for _, rest := range strings.Split(strings.ReplaceAll(text, `\/`, "/"), host)[1:] {
+		if end := rest + " "; !strings.HasPrefix(rest, mount) || !strings.ContainsRune("/?#\"'<> \n", rune(end[len(mount)])) {
+			return host + rest[:min(len(rest), 60)]
+		}
+	}
+	if strings.Contains(text, "https://"+host) {
+		return "https://" + host + ", which is not there"
+	}
+	if to := h.Get("Location"); strings.HasPrefix(to, "/") && !strings.HasPrefix(to, mount+"/") {
+		return to
+	}
+	return ""
 }
 
 var once = &http.Transport{DisableKeepAlives: true}
 
 // Advance moves the clock on.
-func (c *Client) Advance(d time.Duration) { c.API.Case("").Advance(d) }
+func (c *Client) Advance(d time.Duration) { c.Case.Advance(d) }
 
 // Statuses are those of n requests for path, one after the other.
 func (c *Client) Statuses(n int, path string) (got []int) {

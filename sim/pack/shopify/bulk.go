@@ -30,8 +30,6 @@ func (s *shop) runBulk(f graph.Field) any {
 	}
 	now := s.x.Now()
 	b := &bulk{id: bulkMark + s.x.ID(""), status: "CREATED", query: text, created: now.UTC().Format(time.RFC3339)}
-	name := strings.TrimPrefix(b.id, bulkMark)
-	b.url = address(s.x, mount(s.x)+"/bulk/"+name+".jsonl")
 	sim.Rows[*bulk](s.x, "bulk").Put(b.id, b)
 	s.x.Effect("bulk operation", "", 0)
 	s.x.After(bulkBegin, func(time.Time) { b.move("CREATED", "RUNNING") })
@@ -42,7 +40,7 @@ func (s *shop) runBulk(f graph.Field) any {
 			emit(s.x, "bulk_operations/finish", map[string]string{"admin_graphql_api_id": b.id, "status": strings.ToLower(b.status), "completed_at": b.ended})
 		}
 	})
-	return graph.Object{"bulkOperation": b.object(), "userErrors": userErrors("", "")}
+	return graph.Object{"bulkOperation": b.object(s.x), "userErrors": userErrors("", "")}
 }
 
 // move changes the state if it is from.
@@ -75,12 +73,12 @@ func (b *bulk) fill(s *shop, f graph.Field) {
 func (s *shop) cancelBulk(f graph.Field) any {
 	b, ok := sim.Rows[*bulk](s.x, "bulk").Get(f.Text("id"))
 	if !ok || !b.atWork() {
-		return graph.Object{"bulkOperation": b.object(), "userErrors": userErrors("id", "A bulk operation cannot be canceled when it is completed")}
+		return graph.Object{"bulkOperation": b.object(s.x), "userErrors": userErrors("id", "A bulk operation cannot be canceled when it is completed")}
 	}
 	b.status = "CANCELING"
 	s.x.After(bulkBegin, func(time.Time) { b.move("CANCELING", "CANCELED") })
 	s.x.Effect("bulk cancel", b.id, 0)
-	return graph.Object{"bulkOperation": b.object(), "userErrors": userErrors("", "")}
+	return graph.Object{"bulkOperation": b.object(s.x), "userErrors": userErrors("", "")}
 }
 
 // download is the file with the result. Who has its URL may read it.

@@ -208,9 +208,9 @@ func (s *shop) queries() graph.Object {
 		"order":    graph.Resolver(s.order),
 		"bulkOperation": graph.Resolver(func(f graph.Field) any {
 			b, _ := sim.Rows[*bulk](s.x, "bulk").Get(f.Text("id"))
-			return b.object()
+			return b.object(s.x)
 		}),
-		"currentBulkOperation": graph.Resolver(func(graph.Field) any { return newestBulk(s.x).object() }),
+		"currentBulkOperation": graph.Resolver(func(graph.Field) any { return newestBulk(s.x).object(s.x) }),
 		"customers": graph.Resolver(func(f graph.Field) any {
 			s.faults = append(s.faults, ailing{Message: "Access denied for customers field. Required access: `read_customers` access scope.",
 				Path: []string{f.Alias}, Extensions: map[string]any{"code": "ACCESS_DENIED"}})

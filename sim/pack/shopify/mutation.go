@@ -94,7 +94,6 @@ type bulk struct {
 	ended   string
 	objects int
 	lines   []byte
-	url     string
 }
 
 // The pace of a bulk operation.
@@ -111,7 +110,7 @@ func newestBulk(x *sim.Exchange) *bulk {
 	return nil
 }
 
-func (b *bulk) object() any {
+func (b *bulk) object(x *sim.Exchange) any {
 	if b == nil {
 		return nil
 	}
@@ -121,7 +120,7 @@ func (b *bulk) object() any {
 		o["completedAt"] = b.ended
 	}
 	if b.status == "COMPLETED" && b.objects > 0 {
-		o["url"], o["fileSize"] = b.url, strconv.Itoa(len(b.lines))
+		o["url"], o["fileSize"] = x.URL("/bulk/"+strings.TrimPrefix(b.id, bulkMark)+".jsonl"), strconv.Itoa(len(b.lines))
 	}
 	return o
 }

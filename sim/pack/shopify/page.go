@@ -85,7 +85,7 @@ func linksOf(x *sim.Exchange, w walk, s spot) string {
 	var links []string
 	add := func(begin int, rel string) {
 		w.begin = begin
-		links = append(links, "<"+address(x, x.Request.URL.Path)+"?limit="+strconv.Itoa(s.limit)+"&page_info="+w.String()+`>; rel="`+rel+`"`)
+		links = append(links, "<"+x.URL(x.Path)+"?limit="+strconv.Itoa(s.limit)+"&page_info="+w.String()+`>; rel="`+rel+`"`)
 	}
 	if s.begin > 0 {
 		add(max(s.begin-s.limit, 0), "previous")
@@ -95,15 +95,3 @@ func linksOf(x *sim.Exchange, w walk, s spot) string {
 	}
 	return strings.Join(links, ", ")
 }
-
-// address is a URL of this server.
-func address(x *sim.Exchange, path string) string {
-	scheme := "http"
-	if x.Request.TLS != nil {
-		scheme = "https"
-	}
-	return scheme + "://" + x.Request.Host + path
-}
-
-// mount is what comes before the path of the pack: the case, and its name.
-func mount(x *sim.Exchange) string { return strings.TrimSuffix(x.Request.URL.Path, x.Path) }

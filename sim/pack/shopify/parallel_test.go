@@ -28,7 +28,7 @@ func TestManyAtOnceShareThePointsExactly(t *testing.T) {
 	}
 	wg.Wait()
 	// 1,000 points at 10 each, on a clock that stands still.
-	if got := c.API.Effects().Kinds["product"].Count; worked != 100 || got != 100 {
+	if got := c.Case.Effects().Kinds["product"].Count; worked != 100 || got != 100 {
 		t.Errorf("got %d answers and %d products, want 100", worked, got)
 	}
 }

@@ -119,10 +119,10 @@ func TestPageInfoKeepsTheFiltersAndTakesNoOthers(t *testing.T) {
 	}
 }
 
-func TestAListWorksWithinACase(t *testing.T) {
+func TestAListWorksUnderTheNameOfThePack(t *testing.T) {
 	c := open(t, sim.World{})
-	next := rel(c, c.Get("/t/one/shopify"+base+"products.json?limit=50"), "next")
-	if !strings.HasPrefix(next, "/t/one/shopify"+base) {
+	next := rel(c, c.Get("/shopify"+base+"products.json?limit=50"), "next")
+	if !strings.HasPrefix(next, "/shopify"+base) {
 		t.Fatalf("got %q", next)
 	}
 	if n := len(packtest.Read[struct{ Products []product }](c.Get(next)).Products); n != 10 {
@@ -166,7 +166,7 @@ func TestAnOrderAddsItsLinesUp(t *testing.T) {
 	if a.Status != 201 || o.Total != "7.79" || o.Financial != "pending" {
 		t.Errorf("got %d %+v", a.Status, o)
 	}
-	if got, want := c.API.Effects().Kinds["order"], (sim.Effect{Count: 1, Amount: 779}); got != want {
+	if got, want := c.Case.Effects().Kinds["order"], (sim.Effect{Count: 1, Amount: 779}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -205,7 +205,7 @@ func TestAProductThatIsMadeTwiceIsARepeatedEffect(t *testing.T) {
 	for range 2 {
 		c.Send("POST", base+"products.json", `{"product":{"title":"Gauge"}}`)
 	}
-	if got, want := c.API.Effects().Kinds["product"], (sim.Effect{Count: 2, Repeated: 1}); got != want {
+	if got, want := c.Case.Effects().Kinds["product"], (sim.Effect{Count: 2, Repeated: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/heedproject/heed/sim"
-	"github.com/heedproject/heed/sim/pack/stock"
 )
 
 const (
@@ -48,8 +47,8 @@ func tell(x *sim.Exchange, h hold) told {
 		status = place{h.Type, "Requested item ready for pickup."}
 	}
 	return told{
-		ID: stock.URL(x, root+"/patrons/holds/"+h.ID), Record: stock.URL(x, root+kinds+h.Record),
-		Patron: stock.URL(x, root+"/patrons/"+h.Patron), Placed: h.Placed.UTC().Format(day),
+		ID: x.URL(root + "/patrons/holds/" + h.ID), Record: x.URL(root + kinds + h.Record),
+		Patron: x.URL(root + "/patrons/" + h.Patron), Placed: h.Placed.UTC().Format(day),
 		Pickup: place{h.Pickup, h.Pickup}, Status: status, Type: h.Type, Priority: before(x, h), Note: h.Note,
 	}
 }

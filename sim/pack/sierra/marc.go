@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/heedproject/heed/sim"
-	"github.com/heedproject/heed/sim/pack/stock"
 )
 
 // oversized has more items than the 99,999 bytes of ISO 2709 hold.
@@ -56,7 +55,7 @@ func export(x *sim.Exchange) sim.Answer {
 	}
 	name := x.ID("")
 	sim.Rows[[]byte](x, "files").Put(name, file.Bytes())
-	s.File = stock.URL(x, root+"/bibs/marc/files/"+name)
+	s.File = x.URL(root + "/bibs/marc/files/" + name)
 	return sim.JSON(200, s)
 }
 

@@ -311,8 +311,8 @@ func TestAHoldWhoseAnswerWasLostWasPlacedOnce(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	entries := packtest.Read[list](l.Get("/patrons/3000001/holds")).Entries
-	if len(entries) != 1 || l.API.Effects().Kinds["hold"].Count != 1 || !strings.HasSuffix(entries[0]["record"].(string), "/items/2000005") {
-		t.Errorf("got %v, %+v", entries, l.API.Effects())
+	if len(entries) != 1 || l.Case.Effects().Kinds["hold"].Count != 1 || !strings.HasSuffix(entries[0]["record"].(string), "/items/2000005") {
+		t.Errorf("got %v, %+v", entries, l.Case.Effects())
 	}
 }
 
@@ -374,8 +374,8 @@ func TestPhonesAddUp(t *testing.T) {
 		l.Send("PUT", "/patrons/3000001", `{"phones":[{"number":"1","type":"t"}]}`)
 	}
 	got := packtest.Read[struct{ Phones []any }](l.Get("/patrons/3000001"))
-	if len(got.Phones) != 2 || l.API.Effects().Kinds["patron update"].Repeated != 1 {
-		t.Errorf("got %v, %+v", got, l.API.Effects())
+	if len(got.Phones) != 2 || l.Case.Effects().Kinds["patron update"].Repeated != 1 {
+		t.Errorf("got %v, %+v", got, l.Case.Effects())
 	}
 }
 

@@ -23,7 +23,7 @@ func createBib(x *sim.Exchange) sim.Answer {
 	x.Effect("bib", "", 0)
 	return sim.JSON(200, struct {
 		Link string `json:"link"`
-	}{stock.URL(x, root+"/bibs/"+id)})
+	}{x.URL(root + "/bibs/" + id)})
 }
 
 func updateBib(x *sim.Exchange) sim.Answer {

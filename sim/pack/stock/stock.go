@@ -131,20 +131,3 @@ func Pick(x *sim.Exchange, what string, n int, from []string) string {
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	return from[(h^h>>31)%uint64(len(from))]
 }
-
-// URL is the address of a path of the pack, as the caller reaches it.
-func URL(x *sim.Exchange, path string) string {
-	scheme := "http://"
-	if x.Request.TLS != nil {
-		scheme = "https://"
-	}
-	asked := x.Request.URL.Path
-	at := len(asked) - len(x.Path)
-	if at < 0 || asked[at:] != x.Path {
-		at = 0 // the pack's own prefix was all there was
-		if x.Path == "/" {
-			return scheme + x.Request.Host + asked + path[min(1, len(path)):]
-		}
-	}
-	return scheme + x.Request.Host + asked[:at] + path
-}

@@ -100,23 +100,3 @@ func TestAPickIsTheSameEveryTime(t *testing.T) {
 		}
 	})
 }
-
-func TestAnAddressIsTheOneThatTheCallerReaches(t *testing.T) {
-	for asked, want := range map[string]string{
-		"/a/b":             "http://example.com/c",
-		"/t/case/a/b":      "http://example.com/t/case/c",
-		"/shop/a/b":        "http://example.com/shop/c",
-		"/t/case/shop/a/b": "http://example.com/t/case/shop/c",
-	} {
-		inside(t, asked, func(x *sim.Exchange) {
-			if got := stock.URL(x, "/c"); got != want {
-				t.Errorf("%s: got %s, want %s", asked, got, want)
-			}
-		})
-	}
-	inside(t, "/shop", func(x *sim.Exchange) {
-		if got := stock.URL(x, "/"); got != "http://example.com/shop" {
-			t.Errorf("got %s", got)
-		}
-	})
-}

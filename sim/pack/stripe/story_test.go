@@ -63,8 +63,8 @@ func TestAnIntentThatIsCancelledCanNoLongerBeConfirmed(t *testing.T) {
 	c := open(t, sim.World{})
 	path, _ := intent(c, "payment_method=pm_card_visa")
 	got := []string{state(c.Send("POST", path+"/cancel", "")), told(c.Send("POST", path+"/confirm", ""))}
-	if diff := cmp.Diff(got, []string{"canceled", "400 payment_intent_unexpected_state"}); diff != "" || c.API.Effects().Charges != 0 {
-		t.Errorf("%s, %+v", diff, c.API.Effects())
+	if diff := cmp.Diff(got, []string{"canceled", "400 payment_intent_unexpected_state"}); diff != "" || c.Case.Effects().Charges != 0 {
+		t.Errorf("%s, %+v", diff, c.Case.Effects())
 	}
 }
 

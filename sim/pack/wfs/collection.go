@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/heedproject/heed/sim"
-	"github.com/heedproject/heed/sim/pack/stock"
 )
 
 func getFeature(x *sim.Exchange) sim.Answer {
@@ -66,7 +65,7 @@ func next(x *sim.Exchange, start int) string {
 		}
 	}
 	values.Set("startIndex", strconv.Itoa(start))
-	return stock.URL(x, "/") + "?" + values.Encode()
+	return x.URL("/") + "?" + values.Encode()
 }
 
 func instant(x *sim.Exchange) string { return x.Now().UTC().Format(time.RFC3339) }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/heedproject/heed/sim"
-	"github.com/heedproject/heed/sim/pack/stock"
 )
 
 // sequence is the state of the capabilities, which never change.
@@ -88,7 +87,7 @@ func capabilities(x *sim.Exchange) sim.Answer {
 	}
 	doc := capabilitiesDoc{Space: "http://www.opengis.net/wfs", Town: space, Version: version, Sequence: sequence}
 	if version != "1.0.0" {
-		at := &link{stock.URL(x, "/")}
+		at := &link{x.URL("/")}
 		doc.OWS, doc.XLink, doc.Title = "http://www.opengis.net/ows", "http://www.w3.org/1999/xlink", "A town"
 		doc.Operations = []operation{{"GetCapabilities", at, nil}, {"DescribeFeatureType", at, nil}, {"GetFeature", at, at}, {"Transaction", nil, at}}
 	}

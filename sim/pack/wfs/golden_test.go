@@ -12,7 +12,7 @@ import (
 func TestThePackAnswersLikeItsGoldenExchanges(t *testing.T) {
 	failing := func(version string) func(*packtest.Client) packtest.Answer {
 		return func(c *packtest.Client) packtest.Answer {
-			if err := c.API.SetSteps("* /: envelope"); err != nil {
+			if err := c.Case.SetSteps("* /: envelope"); err != nil {
 				t.Fatal(err)
 			}
 			return c.Get("?request=GetFeature&typeName=town:roads&version=" + version)

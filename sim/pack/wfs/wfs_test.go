@@ -295,7 +295,7 @@ func TestAnInsertWhoseAnswerWasLostIsThereTwiceWhenSentAgain(t *testing.T) {
 	c := open(t, "features.transact: commit-then-504")
 	lost, again := c.Send("POST", "", fmt.Sprintf(insert, "x")), c.Send("POST", "", fmt.Sprintf(insert, "x"))
 	hits := page(c.Get(get + "roads&resultType=hits")).Matched
-	if lost.Status != 504 || again.Status != 200 || hits != "252" || c.API.Effects().Kinds["insert"].Count != 2 {
+	if lost.Status != 504 || again.Status != 200 || hits != "252" || c.Case.Effects().Kinds["insert"].Count != 2 {
 		t.Errorf("got %d, %d, %s features", lost.Status, again.Status, hits)
 	}
 }
@@ -306,8 +306,8 @@ func TestATransactionThatFailsLooksLikeAMatterOfRightsAndDoesNothing(t *testing.
 	if got := fault(c.Send("POST", "", body)); got != "403 http://www.opengis.net/ows/1.1 OperationProcessingFailed" {
 		t.Errorf("got %s", got)
 	}
-	if got := len(c.API.Effects().Kinds); got != 0 {
-		t.Errorf("got %+v", c.API.Effects())
+	if got := len(c.Case.Effects().Kinds); got != 0 {
+		t.Errorf("got %+v", c.Case.Effects())
 	}
 }
 

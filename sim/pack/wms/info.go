@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/heedproject/heed/sim"
-	"github.com/heedproject/heed/sim/pack/stock"
 )
 
 // getInfo tells of the points near a pixel.
@@ -117,7 +116,7 @@ func capabilities(x *sim.Exchange) sim.Answer {
 			return failed(x, exception{"CurrentUpdateSequence", "Nothing has changed."})
 		}
 	}
-	at := link{"http://www.w3.org/1999/xlink", stock.URL(x, "/")}
+	at := link{"http://www.w3.org/1999/xlink", x.URL("/")}
 	name := func(s string) xml.Name { return xml.Name{Local: s} }
 	d := capabilitiesDoc{XMLName: name("WMS_Capabilities"), Space: "http://www.opengis.net/wms", Version: q.speaks(), Sequence: sequence,
 		Name: "WMS", Title: "A town", MaxWidth: maxSide, MaxHeight: maxSide, Top: "All", Exceptions: []string{"XML", "INIMAGE", "BLANK"}}
