@@ -41,8 +41,7 @@ type trip struct {
 // verify reads the whole answer before it is delivered, where the policy asks
 // for it.
 func (o *op) verify() {
-	full := o.p.Verify.Mode == policy.VerifyFull || o.Queued && o.p.Verify.Mode == policy.VerifyHead
-	if !full || o.resp.Body == nil || o.Method == http.MethodHead {
+	if !o.verifies() || o.resp.Body == nil || o.Method == http.MethodHead {
 		return
 	}
 	o.armIdle()
@@ -67,6 +66,11 @@ func (o *op) verify() {
 	o.resp.Body = &spooled{body.reader(nil), body}
 }
 
+// verifies tells whether the answer is read to its end before it is delivered.
+func (o *op) verifies() bool {
+	return o.p.Verify.Mode == policy.VerifyFull || o.Queued && o.p.Verify.Mode == policy.VerifyHead
+}
+
 // spoil says what an answer was whose body did not pass.
 func (o *op) spoil(err error) {
 	o.err = err
@@ -89,7 +93,7 @@ func (o *op) complete(body io.Reader, size int64) (known bool, err error) {
 	if o.resp.StatusCode == http.StatusPartialContent {
 		return false, nil
 	}
-	text, known := decoded(o.resp.Header, body)
+	text, known := classify.Decode(o.resp.Header, body)
 	if !known {
 		return false, nil
 	}

@@ -2,7 +2,6 @@ package heed
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
 	"net/http"
@@ -84,7 +83,8 @@ func (o *op) request() (*http.Request, error) {
 	out := &o.trip.req
 	*out = *o.in.WithContext(o.ctx)
 	once := !o.Keyed && !idempotent(o.Method)
-	own := o.key != "" || o.past || o.t.Token != nil || o.p.Retry.Announce
+	codings, narrower := o.codings()
+	own := o.key != "" || o.past || o.t.Token != nil || o.p.Retry.Announce || narrower
 	if own || once && hasKey(o.in.Header) {
 		out.Header = o.in.Header.Clone()
 		if out.Header == nil {
@@ -94,6 +94,9 @@ func (o *op) request() (*http.Request, error) {
 	if own {
 		o.decorate(out)
 	}
+	if narrower {
+		out.Header.Set("Accept-Encoding", codings)
+	}
 	if err := o.attach(out); err != nil {
 		return nil, err
 	}
@@ -101,6 +104,17 @@ func (o *op) request() (*http.Request, error) {
 		forbidResend(out)
 	}
 	return out, nil
+}
+
+// codings are what the caller asks for and can be decoded here, where the body
+// may be looked at: what is in another coding would pass for what it is not.
+func (o *op) codings() (accept string, narrower bool) {
+	asked := o.in.Header["Accept-Encoding"]
+	if len(asked) == 0 || o.Method == http.MethodHead || o.p.Verify.Mode == policy.VerifyOff ||
+		!o.verifies() && !o.t.Classifier.LooksIntoBodies() {
+		return "", false
+	}
+	return classify.NarrowCodings(asked)
 }
 
 // decorate puts key, credential and cache directive onto out.
@@ -256,24 +270,15 @@ func (o *op) bodyFailure(err error) classify.Failure {
 // plain is the beginning of a body without its content coding, as far as it
 // can be decoded; not at all when the coding is not known here.
 func plain(h http.Header, raw []byte) (text []byte, known bool) {
-	body, known := decoded(h, bytes.NewReader(raw))
+	if len(raw) == 0 { // nothing is nothing in any coding
+		return raw, true
+	}
+	body, known := classify.Decode(h, bytes.NewReader(raw))
 	if !known {
 		return nil, false
 	}
 	text, _ = io.ReadAll(io.LimitReader(body, policy.PeekLimit)) // a cut stream still has a beginning
 	return text, true
-}
-
-// decoded reads body without its content coding.
-func decoded(h http.Header, body io.Reader) (r io.Reader, known bool) {
-	switch strings.ToLower(h.Get("Content-Encoding")) {
-	case "", "identity":
-		return body, true
-	case "gzip", "x-gzip":
-		z, err := gzip.NewReader(body)
-		return z, err == nil
-	}
-	return nil, false
 }
 
 // decide tells the gate and asks what comes next.

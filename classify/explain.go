@@ -186,6 +186,9 @@ func (m *HeaderMatch) wants() string {
 
 func (r *rule) whyBody(l *look) string {
 	w := &r.When
+	if coding := Coding(l.x.Header); !l.x.Peeked && coding != "" && !understood(coding) {
+		return fmt.Sprintf("the body is coded as %.20q, which cannot be read here", coding)
+	}
 	if w.Body != BodyAny && !l.is(w.Body) {
 		return "the body is not " + string(w.Body)
 	}

@@ -76,10 +76,7 @@ func first(h http.Header, name string) string {
 }
 
 // coded tells whether the header still names a content coding.
-func coded(h http.Header) bool {
-	c := first(h, "Content-Encoding")
-	return c != "" && !strings.EqualFold(c, "identity")
-}
+func coded(h http.Header) bool { return Coding(h) != "" }
 
 // bodyless tells whether an answer has no body by its nature (RFC 9110 §6.4.1).
 func bodyless(x *Exchange) bool {

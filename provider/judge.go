@@ -2,7 +2,6 @@ package provider
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
@@ -125,24 +124,14 @@ func (x *Exchange) peek(in *classify.Exchange, most int) {
 	wire, length := x.Response.Wire()
 	in.BodyEnd = len(wire) == length && length < most
 	wire = wire[:min(len(wire), most)]
-	in.Body, in.Peeked = decoded(in.Header.Get("Content-Encoding"), wire)
-}
-
-// decoded is the beginning of a body without its content coding, as far as it
-// can be read; not at all where the coding is not known.
-func decoded(coding string, wire []byte) (body []byte, known bool) {
-	switch strings.ToLower(coding) {
-	case "", "identity":
-		return wire, true
-	case "gzip", "x-gzip":
-		z, err := gzip.NewReader(bytes.NewReader(wire))
-		if err != nil {
-			return nil, false
-		}
-		body, _ = io.ReadAll(io.LimitReader(z, policy.PeekLimit)) // a cut stream still has a beginning
-		return body, true
+	if len(wire) == 0 { // nothing is nothing in any coding
+		in.Body, in.Peeked = wire, true
+		return
 	}
-	return nil, false
+	var body io.Reader
+	if body, in.Peeked = classify.Decode(in.Header, bytes.NewReader(wire)); in.Peeked {
+		in.Body, _ = io.ReadAll(io.LimitReader(body, policy.PeekLimit)) // a cut stream still has a beginning
+	}
 }
 
 // Differs says in what o is not what x expects, a sentence each.

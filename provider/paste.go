@@ -2,7 +2,6 @@ package provider
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/heedproject/heed/classify"
 )
 
 // Pasted is an exchange that a person wrote down or copied: a request and the
@@ -116,14 +119,33 @@ func (x *Pasted) response(text []byte) error {
 		return fmt.Errorf("the answer begins with %.40q; write it as in HTTP/1.1 429 Too Many Requests", line)
 	}
 	status, _ := strconv.Atoi(m[1]) // three digits
-	if final := answerBegin.FindIndex(body); status < 200 && final != nil {
-		return x.response(body[final[0]:]) // 100 Continue and the like come before the answer
+	if at := later(status, header, body); at >= 0 {
+		if status >= 200 {
+			x.note("an answer with status %d comes before this one: it is skipped", status)
+		}
+		return x.response(body[at:])
 	}
 	x.Response = Response{Status: status, Header: header, Body: body, Cut: -1}
 	x.unchunk()
 	x.measure()
-	x.unzip()
+	x.decode()
 	return nil
+}
+
+// later is where behind the head of an answer the next one begins; -1: nowhere.
+// 100 Continue and the like come before the answer; a client that follows
+// redirects (curl -L) shows each one, and leaves the bodies out of what it does
+// not deliver: a challenge, or the word of a proxy that the way is open. A body
+// may be HTTP text as well, but then it has a media type.
+func later(status int, header http.Header, body []byte) int {
+	at := answerBegin.FindIndex(body)
+	switch {
+	case at == nil:
+		return -1
+	case status < 200, status >= 300 && status < 400, at[0] == 0 && (status >= 400 || header.Get("Content-Type") == ""):
+		return at[0]
+	}
+	return -1
 }
 
 // unchunk takes chunks apart, unless a tool has done so.
@@ -162,22 +184,35 @@ func (x *Pasted) measure() {
 // status tells whether an answer has a body by its nature.
 func status(code int) bool { return code >= 200 && code != 204 && code != 304 }
 
-// unzip takes a compressed body apart, unless a tool has done so.
-func (x *Pasted) unzip() {
+// decode takes a compressed body apart, unless a tool has done so.
+func (x *Pasted) decode() {
 	r := &x.Response
-	coding := strings.ToLower(r.Header.Get("Content-Encoding"))
-	if coding != "gzip" && coding != "x-gzip" {
-		return
+	coding := classify.Coding(r.Header)
+	body := r.Body
+	if r.Cut >= 0 {
+		body = body[:r.Cut]
 	}
-	z, err := gzip.NewReader(bytes.NewReader(r.Body))
-	if err != nil {
+	switch {
+	case coding == "" || len(body) == 0:
+	case legible(body):
 		r.Header.Del("Content-Encoding")
 		x.note("the body is not compressed: Content-Encoding is left out")
-		return
+	case coding == "gzip" || coding == "x-gzip":
+		if z, known := classify.Decode(r.Header, bytes.NewReader(body)); known {
+			if plain, err := io.ReadAll(io.LimitReader(z, MaxPaste)); err == nil {
+				r.Body, r.Gzip = plain, true
+			}
+		}
+	case coding != "deflate":
+		x.note("the body is coded as %.20q, which no rule can look into; a call through heed asks for gzip or deflate instead", coding)
 	}
-	if plain, err := io.ReadAll(io.LimitReader(z, MaxPaste)); err == nil {
-		r.Body, r.Gzip = plain, true
-	}
+}
+
+// legible tells whether body is text, which nothing compressed is.
+func legible(body []byte) bool {
+	return utf8.Valid(body) && !bytes.ContainsFunc(body, func(c rune) bool {
+		return unicode.IsControl(c) && c != '\n' && c != '\r' && c != '\t'
+	})
 }
 
 func (x *Pasted) note(format string, args ...any) {

@@ -42,6 +42,13 @@ func TestPastedExchangesAreReadAsTheyWereMeant(t *testing.T) {
 		{"nothing to a HEAD", "HEAD /a\n\nHTTP/1.1 200 OK\nContent-Length: 9\n\n", "HEAD", "/a", "", 200, 0, -1},
 		{"chunks", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\r\nhi\r\n0\r\n\r\n", "GET", "/", "hi", 200, 0, -1},
 		{"chunks that a tool has joined", "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n{}", "GET", "/", "{}", 200, 0, -1},
+		{"a redirect on the way", "HTTP/1.1 301 Moved\nLocation: /b\nContent-Length: 9\n\nHTTP/1.1 503\n\ndown", "GET", "/", "down", 503, 1, -1},
+		{"two redirects, one with its page", "HTTP/1.1 302 Found\n\n<p>there\nHTTP/1.1 308 X\n\nHTTP/2 429\n\nx", "GET", "/", "x", 429, 2, -1},
+		{"a proxy that opens the way", "HTTP/1.1 200 Connection established\n\nHTTP/2 429\n\nx", "GET", "/", "x", 429, 1, -1},
+		{"a challenge that was answered", "HTTP/1.1 401 Unauthorized\nContent-Length: 9\n\nHTTP/1.1 200\n\nx", "GET", "/", "x", 200, 1, -1},
+		{"HTTP text that is the body", "HTTP/1.1 200 OK\nContent-Type: message/http\n\nHTTP/1.1 500 x\n", "GET", "/", "HTTP/1.1 500 x", 200, 0, -1},
+		{"a coding that a tool has undone", "HTTP/1.1 403 X\nContent-Encoding: br\n\n{\"a\":\"ü\"}\n", "GET", "/", "{\"a\":\"ü\"}", 403, 1, -1},
+		{"a coding that nobody here reads", "HTTP/1.1 403 X\nContent-Encoding: br\n\n\x8b\x03\x80", "GET", "/", "\x8b\x03\x80", 403, 1, -1},
 		{"a length that is none", "HTTP/1.1 200 OK\nContent-Length: many\n\n{}", "GET", "/", "{}", 200, 0, -1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -78,6 +85,7 @@ func FuzzExplain(f *testing.F) {
 	for _, s := range []string{
 		"GET /a HTTP/1.1\n\nHTTP/1.1 429 Too Many\nRetry-After: 1\n\n{\"error\":{\"message\":\"x\"}}",
 		"HTTP/2 200\ncontent-type: application/json\ncontent-length: 99\n\n[", "HTTP/1.1 100\n\nHTTP/1.1 200\nContent-Encoding: gzip\n\n\x1f\x8b",
+		"HTTP/1.1 301\n\nHTTP/1.1 503\nContent-Encoding: deflate\n\n\x78\x9c\x03", "HTTP/1.1 403\nContent-Encoding: br\n\n\x8b",
 		"HTTP/1.1 500\nTransfer-Encoding: chunked\n\n5\r\nhe", "x", "HTTP/1.1 200\n:\n", "POST http://a\n\nHTTP/1.1 200\nContent-Length: 9999999999999\n\n",
 	} {
 		f.Add([]byte(s))

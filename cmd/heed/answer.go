@@ -41,8 +41,10 @@ func deliver(resp *http.Response, out *output, w *watch) error {
 }
 
 // redirected tells whether resp only says where the answer is.
-func redirected(resp *http.Response) bool {
-	switch resp.StatusCode {
+func redirected(resp *http.Response) bool { return redirects(resp.StatusCode) }
+
+func redirects(status int) bool {
+	switch status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 		return true
 	}

@@ -131,6 +131,9 @@ func explain(p *provider.Profile, j *provider.Judge, x *provider.Pasted) *explai
 	keyed := p.Policy.Key.Header != "" && x.Request.Header.Get(p.Policy.Key.Header) != ""
 	e.Repeat = v.Class != classify.OK && v.Repeatable(x.Request.Method, keyed)
 	e.repeat = repeats(e, v, keyed)
+	if v.Class == classify.OK && redirects(x.Response.Status) {
+		e.elsewhere(x)
+	}
 	if h.HasRemaining || h.HasLimit || h.HasReset {
 		e.Quota = &quota{From: h.ResetFrom}
 		if h.HasRemaining {
@@ -146,6 +149,14 @@ func explain(p *provider.Profile, j *provider.Judge, x *provider.Pasted) *explai
 	}
 	e.answer = answered(x, o.Peeked)
 	return e
+}
+
+// elsewhere says of a redirect what heed call does with it.
+func (e *explained) elsewhere(x *provider.Pasted) {
+	e.Class, e.Executed, e.Retry = classify.Permanent.String(), classify.Maybe.String(), classify.Never.String()
+	e.Repeat, e.repeat = false, "no: it has to be asked for at the URL of its Location"
+	e.Rule, e.Ruled = fmt.Sprintf("status %d", x.Response.Status), false
+	e.Notes = append(e.Notes, "a redirect holds no result: heed call does not follow it and ends with permanent; give the answer of the URL it names (curl -L)")
 }
 
 // waitFrom says who asks for the wait, and where it was read.
