@@ -186,6 +186,9 @@ func (o *op) deliver(d call.Decision) (*http.Response, error) {
 	}
 	o.resp.Body = out
 	o.resp.Request = o.in
+	if _, bounded := o.in.Context().Deadline(); bounded {
+		o.resp.Request = o.in.WithContext(tripContext{o.in.Context(), out})
+	}
 	if out.rest == nil || out.rest == http.NoBody {
 		out.rest = http.NoBody
 		out.ended.Store(true)
@@ -259,17 +262,43 @@ func (t *trip) end(reason Reason) {
 	o.free()
 }
 
+// tripContext is the context of the request that an answer names. A Client
+// with a Timeout gives every call a deadline, and puts a body of its own around
+// that of the answer.
+type tripContext struct {
+	context.Context
+	trip *trip
+}
+
+type tripKey struct{}
+
+// Value implements context.Context.
+func (c tripContext) Value(key any) any {
+	if key == (tripKey{}) {
+		return c.trip
+	}
+	return c.Context.Value(key)
+}
+
+func tripOf(resp *http.Response) *trip {
+	if t, ok := resp.Body.(*trip); ok || resp.Request == nil {
+		return t
+	}
+	t, _ := resp.Request.Context().Value(tripKey{}).(*trip)
+	return t
+}
+
 // ReportOf tells what it took to get resp, if a Transport got it.
 func ReportOf(resp *http.Response) (Report, bool) {
-	t, ok := resp.Body.(*trip)
-	if !ok {
+	t := tripOf(resp)
+	if t == nil {
 		return Report{}, false
 	}
 	if t.report != nil {
 		return *t.report, true
 	}
 	return Report{
-		CallID: t.id, Attempts: 1, WireAttempts: 1, Breaker: admit.Closed.String(),
+		CallID: t.id, Attempts: 1, WireAttempts: 1, Rule: "ok", Breaker: admit.Closed.String(),
 		Class: classify.OK, Executed: classify.Yes, Ladder: once,
 	}, true
 }
@@ -282,7 +311,7 @@ var once = call.Ladder{Attempts: 1}
 func (o *op) notable() *Report {
 	q := &o.hint
 	if o.wire == 1 && o.waited == 0 && o.breaker == admit.Closed &&
-		o.verdict.Class == classify.OK && o.verdict.Executed == classify.Yes && !o.verified &&
+		o.verdict.Class == classify.OK && o.verdict.Executed == classify.Yes && o.verdict.Rule == "ok" && !o.verified &&
 		!q.HasRemaining && !q.HasLimit && !q.HasReset && o.shut.IsZero() && o.Ladder() == once {
 		return nil
 	}
@@ -293,7 +322,7 @@ func (o *op) notable() *Report {
 func (o *op) report() Report {
 	q := &o.hint
 	return Report{
-		CallID: o.id, Attempts: o.Attempts, WireAttempts: o.wire, Waited: o.waited,
+		CallID: o.id, Attempts: o.Attempts, WireAttempts: o.wire, Rule: o.verdict.Rule, Waited: o.waited,
 		WaitSource: o.waitSource, Breaker: o.breaker.String(), Class: o.verdict.Class,
 		Remaining: q.Remaining, Limit: q.Limit, Reset: q.Reset,
 		HasRemaining: q.HasRemaining, HasLimit: q.HasLimit, HasReset: q.HasReset,

@@ -13,6 +13,7 @@ import (
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/policy"
+	"github.com/heedproject/heed/token"
 )
 
 // dialect knows an error that comes as 200.
@@ -218,4 +219,26 @@ func TestReportOfTellsWhatItTook(t *testing.T) {
 	if _, ok := heed.ReportOf(&http.Response{Body: http.NoBody}); ok {
 		t.Error("a report of an answer that no Transport got")
 	}
+}
+
+func TestAClientWithATimeoutLosesNoReport(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		tr := &heed.Transport{Base: plays(says(503, ""), says(200, "ok")), Policy: unpaced()}
+		resp, err := (&http.Client{Transport: tr, Timeout: time.Minute}).Do(request(t, "GET", ""))
+		finish(t, resp, err)
+		if rep, ok := heed.ReportOf(resp); !ok || rep.Attempts != 2 {
+			t.Errorf("got %+v, %t, want the report of two attempts", rep, ok)
+		}
+	})
+}
+
+func TestACredentialThatIsThereIsNoWait(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		tr := &heed.Transport{Base: plays(says(200, "ok")), Policy: unpaced(), Token: token.Static("X-Key", "k")}
+		resp, err := tr.RoundTrip(request(t, "GET", ""))
+		finish(t, resp, err)
+		if rep, _ := heed.ReportOf(resp); rep.WaitSource != "" || rep.Waited != 0 {
+			t.Errorf("got a wait of %v for %q, want none", rep.Waited, rep.WaitSource)
+		}
+	})
 }

@@ -100,6 +100,7 @@ type Report struct {
 	CallID       CallID
 	Attempts     int
 	WireAttempts int
+	Rule         string // what decided the class
 	Waited       time.Duration
 	WaitSource   policy.WaitSource // of the longest wait
 	Breaker      string

@@ -46,6 +46,9 @@ func failureOf(err error, o *op) classify.Failure {
 		return classify.Unwritten
 	}
 	timeout := isTimeout(err) || o.ctx.late()
+	if o.body != nil && o.body.unread(timeout) {
+		return classify.Unread
+	}
 	switch {
 	case o.ctx.conns() == 0 && traced(o):
 		if timeout {
@@ -60,6 +63,8 @@ func failureOf(err error, o *op) classify.Failure {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return classify.ResetBeforeHeader
+	case traced(o) && o.ctx.http1() && !isType[*net.OpError](err):
+		return classify.ProtocolError // what is left, and net/http has no types for it
 	}
 	return classify.OtherFailure
 }

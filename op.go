@@ -395,8 +395,11 @@ func (o *op) credential() error {
 	}
 	for {
 		began := time.Now()
+		ready := o.t.Token.Ready(began)
 		_, err := o.t.Token.Current(o.in.Context())
-		o.noteWait(time.Since(began), policy.WaitToken)
+		if !ready {
+			o.noteWait(time.Since(began), policy.WaitToken)
+		}
 		if err == nil {
 			return nil
 		}

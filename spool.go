@@ -72,6 +72,14 @@ func (s *spool) replayable() bool {
 	return !s.lost && (s.srcErr == nil || s.srcErr == io.EOF)
 }
 
+// unread tells that the source failed, or, at a timeout, that it was what was
+// waited for.
+func (s *spool) unread(timeout bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.srcErr != nil && s.srcErr != io.EOF || timeout && s.reading != nil
+}
+
 // Read implements io.Reader.
 func (r *spoolReader) Read(p []byte) (int, error) {
 	for {

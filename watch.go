@@ -2,6 +2,7 @@ package heed
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http/httptrace"
 	"sync"
@@ -104,6 +105,16 @@ func (c *attemptContext) conns() int {
 		return int(t.conns.Load())
 	}
 	return 0
+}
+
+// http1 tells that the last connection taken speaks HTTP/1.
+func (c *attemptContext) http1() bool {
+	t := c.trace.Load()
+	if t == nil {
+		return false
+	}
+	secure, ok := t.conn.(*tls.Conn)
+	return !ok || secure.ConnectionState().NegotiatedProtocol != "h2"
 }
 
 // arm ends the attempt d after now. 0: never.

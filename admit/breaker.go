@@ -35,7 +35,7 @@ const (
 // did. A throttle is the pace's business and says nothing here.
 func meaningOf(r *Result) meaning {
 	switch r.Failure {
-	case classify.Canceled, classify.BadRequest, classify.Blocked:
+	case classify.Canceled, classify.BadRequest, classify.Unread, classify.Blocked:
 		return neutral
 	}
 	switch r.Verdict.Class {

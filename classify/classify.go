@@ -162,6 +162,7 @@ const (
 	BodyCut                   // the body ended too early
 	BodyTimeout               // the body fell silent
 	BadRequest                // the request itself cannot be sent: bad URL, header; final
+	Unread                    // the caller's body was not there in time, or broke off
 	Blocked                   // we refuse to connect there; final
 	Canceled                  // the caller gave up
 	OtherFailure
@@ -169,7 +170,7 @@ const (
 
 var failures = [...]string{"none", "dns_not_found", "dns_temporary", "refused", "connect_timeout",
 	"tls_failed", "unwritten", "reset_before_header", "header_timeout", "protocol_error", "body_cut",
-	"body_timeout", "bad_request", "blocked", "canceled", "other"}
+	"body_timeout", "bad_request", "unread", "blocked", "canceled", "other"}
 
 // String returns the word used in logs and rules.
 func (f Failure) String() string {

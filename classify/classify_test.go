@@ -97,6 +97,7 @@ var neutralVerdicts = []struct {
 	{"header timeout", failed(HeaderTimeout), Verdict{Class: Transient, Retry: Idempotent, Scope: ScopeHost, Rule: "header_timeout"}},
 	{"not HTTP", failed(ProtocolError), Verdict{Class: Transient, Retry: Idempotent, Scope: ScopeHost, Rule: "protocol_error"}},
 	{"bad request", failed(BadRequest), Verdict{Class: Permanent, Executed: No, Rule: "bad_request"}},
+	{"unread", failed(Unread), Verdict{Class: Transient, Retry: Idempotent, Rule: "unread"}},
 	{"blocked", failed(Blocked), Verdict{Class: Permanent, Executed: No, Rule: "blocked"}},
 	{"canceled", failed(Canceled), Verdict{Rule: "canceled"}},
 	{"other", failed(OtherFailure), Verdict{Class: Transient, Retry: Idempotent, Scope: ScopeHost, Rule: "other"}},
@@ -129,7 +130,7 @@ func TestRepeat(t *testing.T) {
 		case 408, 500, 502, 503, 504, 520, 524, 529:
 			return true
 		}
-		return unarrived(status, f) || f == ResetBeforeHeader || f == HeaderTimeout || f == ProtocolError || f == BodyCut
+		return unarrived(status, f) || f == ResetBeforeHeader || f == HeaderTimeout || f == ProtocolError || f == BodyCut || f == Unread
 	}
 	for _, row := range []struct {
 		method string

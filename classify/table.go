@@ -46,6 +46,8 @@ func ofFailure(x *Exchange) Verdict {
 		v.Class, v.Executed, v.Retry = Permanent, No, Never
 	case BadRequest, Blocked:
 		v.Class, v.Executed, v.Retry, v.Scope = Permanent, No, Never, ScopeCall
+	case Unread:
+		v.Scope = ScopeCall
 	case DNSTemporary, Refused, ConnectTimeout:
 		v.Executed, v.Retry = No, Any
 	case Unwritten:

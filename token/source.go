@@ -87,6 +87,13 @@ func (s *Source) Renewable() bool {
 	return !is
 }
 
+// Ready tells whether Current has a credential at now that need not be waited
+// for.
+func (s *Source) Ready(now time.Time) bool {
+	h := s.held.Load()
+	return h != nil && h.valid(now) || !s.Renewable()
+}
+
 // Current returns the credential. It waits only while there is no valid one.
 // Of those who wait each gives up with its own ctx; the fetch goes on for the
 // others.
