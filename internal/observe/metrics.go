@@ -28,7 +28,7 @@ var (
 	wireDesc      = desc("wire_attempts_total", "Requests really sent, resends of the HTTP stack included.", "endpoint")
 	actualDesc    = desc("amplification_actual", "Requests on the wire per call over the last minute.", "endpoint")
 	effectiveDesc = desc("amplification_effective", "Requests on the wire per successful call over the last minute; +Inf: none succeeded.", "endpoint")
-	breakerDesc   = desc("breaker_state", "1 for the state the breaker last changed to.", "endpoint", "state")
+	breakerDesc   = desc("breaker_state", "1 for the state of the breaker that changed last; half open: its time is up, and a probe may leave.", "endpoint", "state")
 	tripsDesc     = desc("breaker_trips_total", "Times a breaker opened.", "endpoint")
 	renewalsDesc  = desc("token_renewals_total", "Renewals of a credential.", "endpoint", "result")
 	badHintsDesc  = desc("retry_after_invalid_total", "Retry-After fields that could not be read.", "endpoint")
@@ -80,7 +80,7 @@ func (p page) Collect(ch chan<- prometheus.Metric) {
 		s := series{ch: ch, endpoint: e.name}
 		s.calls(&c)
 		s.waits(&c)
-		s.health(&c)
+		s.health(&c, now)
 		s.amplification(last)
 	}
 	s := series{ch: ch}
@@ -146,15 +146,22 @@ func (s series) waits(c *counts) {
 	}
 }
 
-func (s series) health(c *counts) {
-	if c.seen {
-		for i, state := range states {
-			v := 0.0
-			if i == c.breaker {
-				v = 1
-			}
-			s.gauge(breakerDesc, v, state)
+// state is that of the breaker. No event tells of the end of its open time,
+// which comes without traffic too.
+func (c *counts) state(now time.Time) string {
+	if s := states[c.breaker]; s != open || now.Before(c.opens) {
+		return s
+	}
+	return halfOpen
+}
+
+func (s series) health(c *counts, now time.Time) {
+	for _, state := range states {
+		v := 0.0
+		if state == c.state(now) {
+			v = 1
 		}
+		s.gauge(breakerDesc, v, state)
 	}
 	s.total(tripsDesc, c.trips, s.endpoint)
 	for i, result := range results {

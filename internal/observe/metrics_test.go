@@ -210,3 +210,23 @@ func TestTheSetsAreAsLargeAsTheirArrays(t *testing.T) {
 		}
 	}
 }
+
+func TestTheBreakerStateLeavesOpenInTimeWithoutTraffic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := start(t, Options{})
+		o.Observe(heed.Event{Kind: heed.CallDone, Endpoint: "calm", Time: time.Now()})
+		o.Observe(heed.Event{Kind: heed.BreakerChanged, Endpoint: "down", Time: time.Now(), Breaker: "open", Delay: 2 * time.Second})
+		var got []string
+		for range 2 {
+			got = append(got, slices.DeleteFunc(samples(scrape(t, o), "breaker_state"), func(s string) bool { return strings.HasSuffix(s, " 0") })...)
+			time.Sleep(2 * time.Second)
+		}
+		want := []string{
+			`heed_breaker_state{endpoint="calm",state="closed"} 1`, `heed_breaker_state{endpoint="down",state="open"} 1`,
+			`heed_breaker_state{endpoint="calm",state="closed"} 1`, `heed_breaker_state{endpoint="down",state="half_open"} 1`,
+		}
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("states (-got +want):\n%s", diff)
+		}
+	})
+}

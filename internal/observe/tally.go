@@ -16,7 +16,7 @@ var (
 	classes = []string{"unknown", "ok", "throttled", "overloaded", "transient", "unauthorized",
 		"permanent", "invalid", "stale", "truncated"}
 	groups  = []string{"none", "1xx", "2xx", "3xx", "4xx", "5xx", "other"}
-	states  = []string{"closed", open, "half_open"}
+	states  = []string{"closed", open, halfOpen}
 	results = []string{"ok", "failed"}
 	sources = []policy.WaitSource{policy.NoWait, policy.WaitRetryAfter, policy.WaitQuota,
 		policy.WaitBackoff, policy.WaitPace, policy.WaitConcurrency, policy.WaitBreaker,
@@ -37,7 +37,10 @@ const (
 	nReason = 19
 )
 
-const open = "open"
+const (
+	open     = "open"
+	halfOpen = "half_open"
+)
 
 // index finds v in a closed set of words. The sets are short and most events
 // have the first word, so a walk is cheaper than a map.
@@ -77,8 +80,8 @@ type counts struct {
 	badHints uint64
 	alerts   [nAlert]uint64
 
-	breaker   int // index of states
-	seen      bool
+	breaker   int       // index of states
+	opens     time.Time // when an open one lets a probe through
 	remaining int64
 	told      bool // remaining was
 	healthy   latency
@@ -112,7 +115,7 @@ func (p *endpoint) note(e *heed.Event) {
 			p.noteCall(e)
 		}
 	case heed.BreakerChanged:
-		c.breaker, c.seen = index(states, e.Breaker), true
+		c.breaker, c.opens = index(states, e.Breaker), e.Time.Add(e.Delay)
 		if e.Breaker == open {
 			if e.Reason != heed.ProbeFailed {
 				c.trips++
