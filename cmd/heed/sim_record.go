@@ -23,14 +23,14 @@ type simRecordCmd struct {
 	Out      string   `default:"recording.jsonl" placeholder:"FILE" help:"Where exchanges are written; a new file (${default})."`
 	Listen   string   `default:"127.0.0.1:8641" placeholder:"ADDR" help:"Where to serve (${default})."`
 	Pack     string   `placeholder:"NAME" help:"The simulated provider; its routes tell names from values in paths."`
-	Keep     []string `default:"request,service,version" placeholder:"NAME" help:"Parameters whose values say what is asked for and are kept (${default})."`
+	Keep     []string `placeholder:"NAME" help:"Parameters whose values say what is asked for and are kept. Default: request, service and version where they are those of the OGC, such as GetFeature."`
 }
 
 // Help is what heed sim record --help says beside the flags.
 func (simRecordCmd) Help() string {
 	return `Hands every request to the real provider and keeps, of each exchange, what has no value in it: names, statuses, and what values look like. A credential, an id or a text is never written. Compare with heed sim drift.
 
-Without --pack, a segment of a path counts as a name where it looks like a word; give it where names of people or accounts stand in paths.
+A segment of a path counts as a name where a route of the pack has it, without --pack where a route of any pack does; all others become {}, or a reference to the answer that had the same value.
 
 Examples:
 
@@ -46,17 +46,18 @@ func (c *simRecordCmd) Run(sh *shell) (err error) {
 		return usage(errors.New("sim record: the upstream is no URL; give one such as https://api.example.com"))
 	}
 	var packs []sim.Pack
-	if c.Pack != "" {
-		if packs, err = pack.Named(c.Pack); err != nil {
-			return usage(err)
-		}
+	var words []string
+	if c.Pack == "" {
+		words = drift.Words(pack.All())
+	} else if packs, err = pack.Named(c.Pack); err != nil {
+		return usage(err)
 	}
 	out, err := os.OpenFile(c.Out, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil { // what is there is another recording, whose numbers ours would repeat
 		return usage(fmt.Errorf("sim record: %w; choose another file with --out", err))
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	r, err := drift.NewRecorder(drift.RecorderOptions{Upstream: upstream, Out: out, Keep: c.Keep, Packs: packs})
+	r, err := drift.NewRecorder(drift.RecorderOptions{Upstream: upstream, Out: out, Keep: c.Keep, Packs: packs, Words: words})
 	if err != nil {
 		_ = os.Remove(c.Out) // nothing is in it
 		return usage(errors.New("sim record: " + strings.TrimPrefix(err.Error(), "drift: ")))

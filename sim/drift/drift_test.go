@@ -131,7 +131,7 @@ func TestAnIDBecomesAReferenceToTheAnswerThatGaveIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := read(t, record(t, api, drift.RecorderOptions{}, func(base string) {
+	got := read(t, record(t, api, drift.RecorderOptions{Packs: []sim.Pack{sim.Generic()}}, func(base string) {
 		var made struct{ ID string }
 		if err := json.Unmarshal([]byte(send(t, "POST", base+"/v1/charges", `{"amount":7,"currency":"eur"}`)), &made); err != nil {
 			t.Fatal(err)
@@ -150,8 +150,136 @@ func TestAPackTellsNamesFromValuesInPaths(t *testing.T) {
 		send(t, "GET", base+"/people/john", "")
 		send(t, "GET", base+"/other/john", "")
 	}))
-	if diff := cmp.Diff([]string{got[0].Path, got[1].Path}, []string{"/people/{}", "/other/john"}); diff != "" {
+	if diff := cmp.Diff([]string{got[0].Path, got[1].Path}, []string{"/people/{}", "/{}/{}"}); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// paths records a GET of each path and returns what was written of it.
+func paths(t *testing.T, o drift.RecorderOptions, asked ...string) (got []string) {
+	t.Helper()
+	recording := record(t, http.HandlerFunc(leaky), o, func(base string) {
+		for _, path := range asked {
+			send(t, "GET", base+path, "")
+		}
+	})
+	for _, e := range read(t, recording) {
+		got = append(got, e.Path)
+	}
+	return got
+}
+
+// routes is a pack with these routes.
+func routes(all ...string) sim.Pack {
+	p := people(nil)
+	p.Operations = nil
+	for _, route := range all {
+		p.Operations = append(p.Operations, sim.Operation{Route: route, Do: func(*sim.Exchange) sim.Answer { return sim.JSON(200, nil) }})
+	}
+	return p
+}
+
+func TestASegmentThatThePackDoesNotKnowIsAValue(t *testing.T) {
+	p := routes("GET /v1/charges", "GET /v1/charges/{id}", "GET /v1/files/{id}.json", "GET /raw/{path...}", "POST /v1/charges/{id}/capture")
+	got := paths(t, drift.RecorderOptions{Packs: []sim.Pack{p}},
+		"/v1/users/mueller", "/v1/charges/capture", "/v1/charges/mueller/capture", "/v1/files/mueller.json", "/v1/files/.json",
+		"/raw/mueller/charges", "/mueller", "/v2/charges/mueller/", "/")
+	want := []string{"/v1/{}/{}", "/v1/charges/{}", "/v1/charges/{}/capture", "/v1/files/{}.json", "/v1/files/{}",
+		"/raw/{}/{}", "/{}", "/v2/charges/{}/", "/"}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
+	}
+}
+
+func TestWithoutAPackOnlyKnownWordsAndVersionsAreNames(t *testing.T) {
+	words := drift.Words([]sim.Pack{routes("GET /v1/charges/{id}/capture", "GET /bibs/*", "GET /raw/{path...}")})
+	if diff := cmp.Diff(words, []string{"bibs", "capture", "charges", "raw", "v1"}); diff != "" {
+		t.Errorf("words, -got +want:\n%s", diff)
+	}
+	got := paths(t, drift.RecorderOptions{Words: words},
+		"/v1/charges/ch_abcdefghijklmnop", "/v60.0/users/mueller", "/2024-01/bibs/mueller.json", "/raw/bibs")
+	if diff := cmp.Diff(got, []string{"/v1/charges/{}", "/v60.0/{}/{}", "/2024-01/bibs/{}", "/raw/bibs"}); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
+	}
+}
+
+func TestWithoutWordsNothingOfAPathIsWritten(t *testing.T) {
+	if diff := cmp.Diff(paths(t, drift.RecorderOptions{}, "/v1/charges/capture"), []string{"/v1/{}/{}"}); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
+	}
+}
+
+// lettered makes charges whose ids are letters only.
+func lettered() sim.Pack {
+	p := people(nil)
+	p.Operations = []sim.Operation{
+		{Name: "charges.create", Route: "POST /v1/charges", Do: func(*sim.Exchange) sim.Answer {
+			return sim.JSON(200, map[string]any{"id": "ch_abcdefghijklmnop", "object": "charge", "owner": "mueller"})
+		}},
+		{Name: "charges.get", Route: "GET /v1/charges/{id}", Do: func(x *sim.Exchange) sim.Answer {
+			if x.Path != "/v1/charges/ch_abcdefghijklmnop" {
+				return sim.JSON(404, map[string]any{"error": "there is none"})
+			}
+			return sim.JSON(200, map[string]any{"id": "ch_abcdefghijklmnop"})
+		}},
+	}
+	return p
+}
+
+func TestAnIDOfLettersIsAReferenceThatDriftFollows(t *testing.T) {
+	api, err := sim.New(sim.World{Packs: []sim.Pack{lettered()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording := record(t, api, drift.RecorderOptions{Packs: []sim.Pack{lettered()}}, func(base string) {
+		send(t, "POST", base+"/v1/charges", "")
+		send(t, "GET", base+"/v1/charges/ch_abcdefghijklmnop?charge=ch_abcdefghijklmnop&object=charge", "")
+	})
+	e := read(t, recording)[1]
+	got := []string{e.Path, e.Query.Fields["charge"].Ref, e.Query.Fields["object"].Ref}
+	if diff := cmp.Diff(got, []string{"/v1/charges/{1:/id}", "1:/id", ""}); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
+	}
+	if lines, r := compare(t, recording, lettered(), drift.Options{}); len(lines) > 0 || r.Compared != 2 || len(r.Skipped) > 0 {
+		t.Errorf("got %q, %+v", lines, r)
+	}
+}
+
+func TestAKeyThatStoodInThePathIsData(t *testing.T) {
+	provider := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"people":{"mueller":{"id":"meier","age":1},"john":{"id":"x","age":2}}}`)
+	})
+	got := record(t, provider, drift.RecorderOptions{Packs: []sim.Pack{people(nil)}}, func(base string) {
+		send(t, "GET", base+"/people/mueller", `{"mueller":1}`, "Content-Type: application/json")
+	})
+	if strings.Contains(got, "mueller") {
+		t.Errorf("the name is in the recording:\n%s", got)
+	}
+}
+
+func TestTheValueOfAParameterIsKeptOnlyWhereTheOGCHasIt(t *testing.T) {
+	got := read(t, record(t, http.HandlerFunc(leaky), drift.RecorderOptions{}, func(base string) {
+		send(t, "GET", base+"/?SERVICE=WFS&REQUEST=GetFeature&VERSION=2.0.0&typeNames=roads", "")
+		send(t, "POST", base+"/?request=eyJhbGciOiJub25l&service=mueller&version=canary", `{"request":"call Mueller"}`)
+	}))
+	var values []string
+	for _, s := range []*drift.Shape{got[0].Query.Fields["SERVICE"], got[0].Query.Fields["REQUEST"], got[0].Query.Fields["VERSION"],
+		got[0].Query.Fields["typeNames"], got[1].Query.Fields["request"], got[1].Query.Fields["service"], got[1].Query.Fields["version"],
+		got[1].Request.Fields["request"]} {
+		values = append(values, s.Value)
+	}
+	if diff := cmp.Diff(values, []string{"WFS", "GetFeature", "2.0.0", "", "", "", "", ""}); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
+	}
+}
+
+func TestAParameterThatSomebodyNamesIsKept(t *testing.T) {
+	got := read(t, record(t, http.HandlerFunc(leaky), drift.RecorderOptions{Keep: []string{"currency"}}, func(base string) {
+		send(t, "GET", base+"/?currency=eur&request=GetMap", "")
+	}))[0].Query.Fields
+	if got["currency"].Value != "eur" || got["request"].Value != "" {
+		t.Errorf("got %q and %q kept", got["currency"].Value, got["request"].Value)
 	}
 }
 
@@ -160,7 +288,7 @@ func TestASimulatorDoesNotDifferFromItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recording := record(t, api, drift.RecorderOptions{}, func(base string) {
+	recording := record(t, api, drift.RecorderOptions{Packs: []sim.Pack{sim.Generic()}}, func(base string) {
 		charge := send(t, "POST", base+"/v1/charges", `{"amount":7,"currency":"eur"}`)
 		var made struct{ ID string }
 		if err := json.Unmarshal([]byte(charge), &made); err != nil {
@@ -189,7 +317,7 @@ func TestWhatDiffersIsTold(t *testing.T) {
 		w.WriteHeader(203)
 		fmt.Fprint(w, `{"id":7,"born":"2026-03-01","name":null,"tags":[{"a":1},{"a":2,"b":3}],"more":{"x":1},"gone":1.5}`)
 	})
-	recording := record(t, real, drift.RecorderOptions{}, func(base string) {
+	recording := record(t, real, drift.RecorderOptions{Packs: []sim.Pack{people(nil)}}, func(base string) {
 		send(t, "GET", base+"/people/7", "")
 		send(t, "GET", base+"/people/8", "")
 		send(t, "GET", base+"/places/8", "")
@@ -198,7 +326,7 @@ func TestWhatDiffersIsTold(t *testing.T) {
 		"id": "7", "born": "soon", "name": "N", "tags": []any{map[string]any{"a": 1}}, "more": []int{1}, "new": true,
 	}), drift.Options{})
 	want := []string{
-		" operation: GET /places/{}, none such",
+		" operation: GET /{}/{}, none such",
 		"people.get body.born: date, string",
 		"people.get body.gone: number, none",
 		"people.get body.id: integer, digits",
@@ -223,7 +351,7 @@ func TestAFailureIsComparedInTheWordsOfThePack(t *testing.T) {
 		w.WriteHeader(429)
 		fmt.Fprint(w, `{"error":{"code":"slow down"}}`)
 	})
-	recording := record(t, real, drift.RecorderOptions{}, func(base string) { send(t, "GET", base+"/people/7", "") })
+	recording := record(t, real, drift.RecorderOptions{Packs: []sim.Pack{people(nil)}}, func(base string) { send(t, "GET", base+"/people/7", "") })
 	p := people(nil)
 	p.Dialect.Refuse = func(_ *sim.Exchange, r sim.Refusal) sim.Answer {
 		return sim.JSON(r.StatusOr(400), map[string]any{"error": "slow down"})
@@ -235,7 +363,7 @@ func TestAFailureIsComparedInTheWordsOfThePack(t *testing.T) {
 }
 
 func TestWhatThePackRefusesIsNotCompared(t *testing.T) {
-	recording := record(t, http.HandlerFunc(leaky), drift.RecorderOptions{}, func(base string) {
+	recording := record(t, http.HandlerFunc(leaky), drift.RecorderOptions{Packs: []sim.Pack{sim.Generic()}}, func(base string) {
 		send(t, "POST", base+"/v1/charges", `{"amount":7,"currency":"eur"}`)
 	})
 	got, r := compare(t, recording, sim.Generic(), drift.Options{})

@@ -128,13 +128,48 @@ func isName(key string) bool {
 		strings.ContainsRune(letters+"@#$_", rune(stem[0])) && strings.Trim(stem[1:], letters+"_$.:-") == ""
 }
 
+// named is key, or * for one that is data.
+func named(key string) string {
+	if !isName(key) {
+		return "*"
+	}
+	return key
+}
+
 // add puts a field in. Keys that are data stand together under *.
 func (s *Shape) add(key string, of *Shape) {
-	if !isName(key) {
-		s.Fields["*"] = merge(s.Fields["*"], of)
-		return
+	name := named(key)
+	s.Fields[name] = merge(s.Fields[name], of)
+}
+
+// element returns the child element with this name, new or not.
+func (s *Shape) element(local string) *Shape {
+	name := named(local)
+	if s.Fields[name] == nil {
+		s.Fields[name] = &Shape{Kind: "element", Fields: map[string]*Shape{}}
 	}
-	s.Fields[key] = of
+	return s.Fields[name]
+}
+
+// without is s with the fields whose names are data together under *.
+func (s *Shape) without(data map[string]bool) *Shape {
+	if s == nil || len(data) == 0 {
+		return s
+	}
+	same := *s
+	same.Of = s.Of.without(data)
+	if s.Fields != nil {
+		same.Fields = make(map[string]*Shape, len(s.Fields))
+		for _, key := range slices.Sorted(maps.Keys(s.Fields)) {
+			of := s.Fields[key].without(data)
+			if data[strings.TrimPrefix(key, "@")] {
+				same.Fields["*"] = merge(same.Fields["*"], of)
+			} else {
+				same.Fields[key] = merge(same.Fields[key], of)
+			}
+		}
+	}
+	return &same
 }
 
 // isUUID tells whether text is one, in the form with hyphens.
@@ -260,14 +295,11 @@ func shapeOfXML(body []byte) (*Shape, error) {
 			if len(open) > maxDepth {
 				return nil, errors.New("the document is too deep")
 			}
-			one := last.Fields[token.Name.Local]
-			if one == nil {
-				one = &Shape{Kind: "element", Fields: map[string]*Shape{}}
-				last.Fields[token.Name.Local] = one
-			}
+			one := last.element(token.Name.Local)
 			for _, a := range token.Attr {
 				if a.Name.Space != "xmlns" && a.Name.Local != "xmlns" {
-					one.Fields["@"+a.Name.Local] = merge(one.Fields["@"+a.Name.Local], &Shape{Kind: formatOf(a.Value)})
+					name := "@" + named(a.Name.Local)
+					one.Fields[name] = merge(one.Fields[name], &Shape{Kind: formatOf(a.Value)})
 				}
 			}
 			open = append(open, one)
