@@ -125,6 +125,7 @@ func (b *bucket) check(m sheet.Read) {
 		m.Bad("pace", "leave it out, or write a bucket of requests", "heed paces requests, and this bucket counts %s", orRequests(b.Cost.Unit))
 	case len(b.Methods)+len(b.Paths) > 0:
 		m.Bad("pace", "leave it out", "heed paces all requests of a key, and this bucket counts some of them")
+	case m.Has("window") && b.Window == 0 || m.Has("refill") && b.Rate == 0 || m.Has("capacity") && b.Capacity == 0: // that is told already
 	case b.rate() == 0 && b.Kind != concurrency || b.Kind == concurrency && b.Capacity == 0:
 		m.Bad("pace", "give the bucket numbers of its own beside its plans", "there is no number to pace by")
 	}

@@ -93,9 +93,11 @@ func Exchanges(name string) ([]Exchange, error) {
 	return all, failed(problems)
 }
 
+var exchangeSort = sheet.Sort{Least: "write at least exchanges with one entry", First: "begin with the key exchanges"}
+
 // ReadExchanges reads a document with a list of exchanges.
 func ReadExchanges(name string, data []byte) ([]Exchange, []sheet.Problem) {
-	node, problems := sheet.ReadYAML(name, data)
+	node, problems := exchangeSort.ReadYAML(name, data)
 	if len(problems) > 0 {
 		return nil, problems
 	}

@@ -115,11 +115,13 @@ func Read(name string, data []byte) (Profile, []sheet.Problem) {
 	return compile(name, data, false)
 }
 
+var profileSort = sheet.Sort{Least: "write at least name, title and one of rules, hints and buckets", First: "begin with keys, such as name: our-ils"}
+
 // compile reads the profile in data. A built-in one says of every fact where
 // it is known from.
 func compile(name string, data []byte, builtIn bool) (Profile, []sheet.Problem) {
 	var p, base Profile
-	node, problems := sheet.ReadYAML(name, data)
+	node, problems := profileSort.ReadYAML(name, data)
 	if len(problems) > 0 {
 		return p, problems
 	}

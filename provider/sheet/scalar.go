@@ -62,7 +62,10 @@ func (p Parsed) Write() *Node {
 // Schema implements Value.
 func (p Parsed) Schema() map[string]any {
 	s := map[string]any{"type": "string"}
-	if p.Numeric {
+	switch {
+	case p.Numeric && p.Pattern == "": // a bare true is text as well
+		s["type"] = []string{"string", "number", "boolean"}
+	case p.Numeric:
 		s["type"] = []string{"string", "number"}
 	}
 	if p.Pattern != "" {
@@ -211,8 +214,26 @@ func (c choice[T]) Write() *Node {
 	return nil
 }
 
+// Schema has a word that YAML takes for a bool or a number, when it stands
+// there without quotes, in that form too.
 func (c choice[T]) Schema() map[string]any {
-	return map[string]any{"type": "string", "enum": c.words()}
+	var bare []any
+	words := c.words()
+	for _, w := range words {
+		if w == "true" || w == "false" {
+			bare = append(bare, w == "true")
+		} else if n, err := strconv.ParseInt(w, 10, 64); err == nil {
+			bare = append(bare, n)
+		}
+	}
+	if bare == nil {
+		return map[string]any{"type": "string", "enum": words}
+	}
+	all := make([]any, len(words), len(words)+len(bare))
+	for i, w := range words {
+		all[i] = w
+	}
+	return map[string]any{"enum": append(all, bare...)}
 }
 
 // Switch is a bool that is written as one of two words.

@@ -30,11 +30,32 @@ const (
 	tooMany = "the file has too many keys and values"
 )
 
+// ReadYAML turns a file of settings into a tree; see Sort.ReadYAML.
+func ReadYAML(name string, data []byte) (*Node, []Problem) { return settings.ReadYAML(name, data) }
+
+// Sort is what a document is one of, which the remedies of its problems tell.
+type Sort struct {
+	// Least says what to write into an empty file, First how to begin one.
+	Least, First string
+	// Defaults tells that it has a place for what its parts share.
+	Defaults bool
+}
+
+var settings = Sort{Least: "write at least version and endpoints", First: "begin with keys, such as version: 1", Defaults: true}
+
+// shared is the remedy where a part would be written once for several.
+func (s Sort) shared(with, without string) string {
+	if s.Defaults {
+		return with
+	}
+	return without
+}
+
 // ReadYAML turns a document into a tree. It is strict: a key twice, an anchor,
 // a tag, a second document are problems. The node is nil when the text is not
 // YAML at all; there is one problem then.
-func ReadYAML(name string, data []byte) (*Node, []Problem) {
-	y := yamlReader{Reader{File: name}}
+func (s Sort) ReadYAML(name string, data []byte) (*Node, []Problem) {
+	y := yamlReader{Reader{File: name}, s}
 	if y.checkBytes(data); len(y.Problems) > 0 {
 		return nil, y.Problems
 	}
@@ -47,19 +68,22 @@ func ReadYAML(name string, data []byte) (*Node, []Problem) {
 	body := y.body(file)
 	if body == nil {
 		if len(y.Problems) == 0 {
-			y.Problem(&Node{}, "", "write at least version and endpoints", "the file is empty")
+			y.Problem(&Node{}, "", s.Least, "the file is empty")
 		}
 		return nil, y.Problems
 	}
 	n := y.node(body, "")
 	if n.Kind != Mapping {
-		y.Problem(n, "", "begin with keys, such as version: 1", "%s stands where the settings belong", n.Kind)
+		y.Problem(n, "", s.First, "%s stands where %s belong", n.Kind, s.shared("the settings", "keys"))
 		return nil, y.Problems
 	}
 	return n, y.Problems
 }
 
-type yamlReader struct{ Reader }
+type yamlReader struct {
+	Reader
+	sort Sort
+}
 
 func (y *yamlReader) checkBytes(data []byte) {
 	if len(data) > MaxBytes {
@@ -136,7 +160,7 @@ func (y *yamlReader) syntax(err error) {
 	case nested:
 		remedy = "nest less"
 	case tooMany:
-		remedy = "put what endpoints share under defaults"
+		remedy = y.sort.shared("put what endpoints share under defaults", "make it shorter")
 	}
 	y.Problem(y.place(s.Token), "", remedy, "%s", message)
 }
@@ -185,7 +209,7 @@ func (y *yamlReader) node(n ast.Node, path string) *Node {
 		}
 		return out
 	case *ast.AnchorNode:
-		y.Problem(y.place(n.GetToken()), path, "write the value out, or put it under defaults", "anchors are not supported")
+		y.Problem(y.place(n.GetToken()), path, y.sort.shared("write the value out, or put it under defaults", "write the value out"), "anchors are not supported")
 		return y.node(n.Value, path)
 	case *ast.AliasNode:
 		y.Problem(y.place(n.GetToken()), path, "put quotes around a value that begins with *", "aliases are not supported")
@@ -256,7 +280,7 @@ func (y *yamlReader) key(k ast.MapKeyNode, path string) *Node {
 	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		return y.scalar(k, path)
 	case *ast.MergeKeyNode:
-		y.Problem(y.place(k.GetToken()), path, "put shared settings under defaults", "merge keys are not supported")
+		y.Problem(y.place(k.GetToken()), path, y.sort.shared("put shared settings under defaults", "write the keys out"), "merge keys are not supported")
 	default:
 		y.Problem(y.place(k.GetToken()), path, "write the key as plain text", "this form of a key is not supported")
 	}
