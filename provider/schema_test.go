@@ -7,13 +7,13 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/heedproject/heed/provider"
 	"github.com/heedproject/heed/provider/golden"
+	"github.com/heedproject/heed/provider/sheet"
 )
 
 // schema is as much of JSON Schema (2020-12) as the schemas of heed use.
@@ -158,15 +158,39 @@ func (s *schema) refusesMembers(m map[string]any, path string) (all []string) {
 // values is a document as an editor sees it.
 func values(t *testing.T, text []byte) any {
 	t.Helper()
-	asJSON, err := yaml.YAMLToJSON(text)
-	if err != nil {
-		t.Fatal(err)
+	n, problems := sheet.ReadYAML("x", text)
+	if len(problems) > 0 {
+		t.Fatal(problems)
 	}
-	var v any
-	if err := json.Unmarshal(asJSON, &v); err != nil {
-		t.Fatal(err)
+	return valueOf(n)
+}
+
+// valueOf is n with the types that YAML gives to what stands without quotes.
+func valueOf(n *sheet.Node) any {
+	switch n.Kind {
+	case sheet.Mapping:
+		m := map[string]any{}
+		for _, one := range n.Members {
+			m[one.Key.Text] = valueOf(one.Value)
+		}
+		return m
+	case sheet.Sequence:
+		all := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			all[i] = valueOf(item)
+		}
+		return all
 	}
-	return v
+	number, err := strconv.ParseFloat(n.Text, 64)
+	switch {
+	case n.IsNull():
+		return nil
+	case n.Plain && (n.Text == "true" || n.Text == "false"):
+		return n.Text == "true"
+	case n.Plain && err == nil:
+		return number
+	}
+	return n.Text
 }
 
 func TestThePrintedSchemaTakesWhatHeedTakes(t *testing.T) {
