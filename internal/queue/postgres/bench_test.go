@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -109,22 +110,18 @@ func BenchmarkPlainInsert(b *testing.B) {
 func BenchmarkEnqueue(b *testing.B) {
 	o := options(b)
 	s := open(b, o)
-	next := make(chan int)
+	var last atomic.Int64
 	var wg sync.WaitGroup
 	used := meter(b, o)
 	for range 64 {
 		wg.Go(func() {
-			for n := range next {
+			for n := int(last.Add(1)); n <= b.N; n = int(last.Add(1)) {
 				if _, err := s.Enqueue(b.Context(), time.Now(), []queue.Call{kilobyte(n)}); err != nil {
 					b.Error(err)
 				}
 			}
 		})
 	}
-	for n := range b.N {
-		next <- n
-	}
-	close(next)
 	wg.Wait()
 	used()
 }

@@ -58,7 +58,7 @@ type line struct {
 const viewGates = `SELECT v.gate, greatest(v.closed, coalesce(e.closed, 0)), v.paused OR coalesce(e.paused, false), v.most, v.served,
 		CASE WHEN v.most > 0 THEN (SELECT count(*)::integer FROM leases l WHERE l.gate = v.gate) ELSE 0 END,
 		q.priority, coalesce((SELECT next_at FROM due d WHERE d.gate = q.gate AND d.priority = q.priority ORDER BY next_at LIMIT 1), 0)
-	FROM (SELECT gate, reason::smallint AS priority FROM tallies WHERE state = 0 GROUP BY gate, reason HAVING sum(n) > 0) q
+	FROM (SELECT gate, priority FROM live GROUP BY gate, priority HAVING sum(n) > 0) q
 		JOIN gates v USING (gate) LEFT JOIN gates e ON e.endpoint = v.endpoint AND e.key = '' ORDER BY v.gate`
 
 const overdue = `SELECT EXISTS (SELECT FROM leases WHERE until <= $1) OR EXISTS (SELECT FROM due WHERE expires > 0 AND expires <= $1)`

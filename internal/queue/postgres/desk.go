@@ -22,69 +22,165 @@ type step[T any] struct {
 }
 
 // desk takes the steps of one kind from many callers and hands them on in
-// groups. A goroutine serves each of its lanes; while it waits for the server's
-// disk the next group fills by itself.
+// groups. A goroutine serves each of its lanes. With several lanes the server
+// is at one group while the callers of another come back: a lane that is free
+// waits until as many steps have come as are under way, or these are over, so
+// that the groups are alike and none is small.
 type desk[T any] struct {
-	steps  chan *step[T]
 	closed <-chan struct{}
 	// carry carries a group out in one transaction: all of it or nothing.
 	carry func(ctx context.Context, lane int, group []*step[T]) error
+	ring  chan struct{} // enough steps wait for a group
+
+	mu      sync.Mutex
+	waiting []*step[T]
+	under   int  // steps under way
+	shut    bool // no lane is served any more
 }
 
 func newDesk[T any](closed <-chan struct{}, carry func(context.Context, int, []*step[T]) error) *desk[T] {
-	return &desk[T]{steps: make(chan *step[T]), closed: closed, carry: carry}
+	return &desk[T]{closed: closed, carry: carry, ring: make(chan struct{}, 1)}
 }
 
-// do hands a step over and waits until it is on the disk. Once handed over it
-// is carried out, whatever becomes of ctx.
+// do hands a step over and waits until it is on the disk. Once a lane has taken
+// it, it is carried out, whatever becomes of ctx.
 func (d *desk[T]) do(ctx context.Context, in T) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	st := &step[T]{in: in, done: make(chan struct{})}
-	select {
-	case d.steps <- st:
-		<-st.done
-		return st.err
-	case <-d.closed:
-		return fmt.Errorf("write: %w", queue.ErrClosed)
-	case <-ctx.Done():
-		return ctx.Err()
+	d.mu.Lock()
+	if d.shut {
+		d.mu.Unlock()
+		return errShut
 	}
+	d.waiting = append(d.waiting, st)
+	enough := d.enough()
+	d.mu.Unlock()
+	if enough {
+		d.call()
+	}
+	select {
+	case <-st.done:
+	case <-ctx.Done():
+		if d.withdraw(st) {
+			return ctx.Err()
+		}
+		<-st.done
+	}
+	return st.err
+}
+
+// errShut is for what came too late.
+var errShut = fmt.Errorf("write: %w", queue.ErrClosed)
+
+// enough tells whether a lane that is free may depart. It is called with the
+// lock.
+func (d *desk[T]) enough() bool { return len(d.waiting) > 0 && len(d.waiting) >= d.under }
+
+func (d *desk[T]) call() {
+	select {
+	case d.ring <- struct{}{}:
+	default: // somebody has
+	}
+}
+
+// withdraw takes a step back that no lane has taken.
+func (d *desk[T]) withdraw(st *step[T]) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, w := range d.waiting {
+		if w == st {
+			d.waiting = append(d.waiting[:i], d.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
 }
 
 // serve starts goroutines for the lanes.
 func (d *desk[T]) serve(wg *sync.WaitGroup, lanes ...int) {
 	for _, lane := range lanes {
 		wg.Go(func() {
-			for {
-				select {
-				case first := <-d.steps: // without a buffer: what is in it was not taken
-					d.commit(lane, d.gather(first))
-				case <-d.closed:
+			defer d.leave()
+			for last := 0; ; {
+				group := d.take(last)
+				if group == nil {
 					return
 				}
+				d.commit(lane, group)
+				last = len(group)
+				d.mu.Lock()
+				d.under -= last
+				d.mu.Unlock()
 			}
 		})
 	}
 }
 
-// gather takes what waits, and what comes while it gives way: those who were
-// answered just now are about to come back. No clock is waited for: under load
-// the group has filled while the lane waited for the server.
-func (d *desk[T]) gather(first *step[T]) []*step[T] {
-	group := []*step[T]{first}
-	for gaveWay := 0; gaveWay < 3 && len(group) < maxGroup; {
+// leave refuses what waits.
+func (d *desk[T]) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shut = true
+	for _, st := range d.waiting {
+		st.err = errShut
+		close(st.done)
+	}
+	d.waiting = nil
+}
+
+// take waits for a group; nil: the store is closed. last is how many steps the
+// lane has just carried out.
+func (d *desk[T]) take(last int) []*step[T] {
+	for {
 		select {
-		case st := <-d.steps:
-			group = append(group, st)
-			gaveWay = 0
+		case <-d.closed:
+			return nil
 		default:
-			runtime.Gosched()
-			gaveWay++
+		}
+		d.giveWay(last)
+		if group := d.next(); group != nil {
+			return group
+		}
+		select {
+		case <-d.ring:
+		case <-d.closed:
+			return nil
 		}
 	}
+}
+
+// next takes the group that waits, if it may depart.
+func (d *desk[T]) next() []*step[T] {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.enough() {
+		return nil
+	}
+	group := d.waiting[:min(len(d.waiting), maxGroup):min(len(d.waiting), maxGroup)]
+	if d.waiting = d.waiting[len(group):]; len(d.waiting) == 0 {
+		d.waiting = make([]*step[T], 0, len(group))
+	}
+	if d.under += len(group); d.enough() {
+		d.call()
+	}
 	return group
+}
+
+// giveWay lets those run who were answered just now and are about to come back,
+// where no other group is under way. No clock is waited for.
+func (d *desk[T]) giveWay(last int) {
+	for before := -1; ; {
+		d.mu.Lock()
+		n, alone := len(d.waiting), d.under == 0
+		d.mu.Unlock()
+		if !alone || n >= last || n == before {
+			return
+		}
+		before = n
+		runtime.Gosched()
+	}
 }
 
 // commit carries a group out. If it is refused each step is tried alone, so

@@ -139,8 +139,9 @@ type known struct {
 
 // stored is a call that is there, with what was handed in.
 type stored struct {
-	queue.Facts
-	sealed []byte // nil: it is erased
+	id, endpoint, method string
+	state                queue.State
+	sealed               []byte // nil: it is erased
 }
 
 // holder is the call that has an idempotency key.
@@ -156,7 +157,7 @@ const (
 		FROM calls c JOIN gates g ON g.gate = c.gate LEFT JOIN leases l ON l.gate = c.gate AND l.seq = c.seq WHERE c.id = ANY($1)`
 	lookKeys = `SELECT t.print, t.body, t.id, t.until, CASE WHEN c.seq IS NOT NULL THEN ` + stateOf + ` END
 		FROM taken t LEFT JOIN calls c ON c.id = t.id LEFT JOIN leases l ON l.gate = c.gate AND l.seq = c.seq WHERE t.print = ANY($1)`
-	live = `SELECT coalesce(sum(n), 0)::bigint FROM tallies WHERE state = 0`
+	live = `SELECT coalesce(sum(n), 0)::bigint FROM live`
 )
 
 func newKnown(s *Store) *known {
@@ -202,11 +203,11 @@ func (k *known) readCalls(rows pgx.Rows) error {
 	for rows.Next() {
 		c := &stored{}
 		var state int16
-		if err := rows.Scan(&c.ID, &state, &c.Method, &c.Endpoint, &c.sealed); err != nil {
+		if err := rows.Scan(&c.id, &state, &c.method, &c.endpoint, &c.sealed); err != nil {
 			return err
 		}
-		c.State = queue.State(state)
-		k.calls[c.ID] = c
+		c.state = queue.State(state)
+		k.calls[c.id] = c
 	}
 	return rows.Err()
 }
@@ -241,7 +242,9 @@ func (k *known) admit(p *parcel, seq int64) queue.Receipt {
 	}
 	k.room--
 	p.seq = seq
-	k.calls[p.id] = &stored{queue.Facts{ID: p.id, Endpoint: p.Endpoint, Method: p.Method}, p.sealed}
+	if p.given { // an id of our own has no twin
+		k.calls[p.id] = &stored{id: p.id, endpoint: p.Endpoint, method: p.Method, sealed: p.sealed}
+	}
 	if len(p.prints) > 0 {
 		d := &p.prints[0]
 		k.keys[string(d.Key)] = &holder{d.Body, p.id, nanos(p.now) + int64(p.window())}
@@ -256,8 +259,8 @@ func (k *known) again(p *parcel, c *stored) queue.Receipt {
 	if !p.given {
 		return r // an earlier try has stored it
 	}
-	r.Admission, r.State = queue.Duplicate, c.State
-	if c.sealed != nil && !k.s.keys.Same(&c.Facts, c.sealed, p.Call) {
+	r.Admission, r.State = queue.Duplicate, c.state
+	if c.sealed != nil && !k.s.keys.Same(&queue.Facts{ID: c.id, Endpoint: c.endpoint, Method: c.method}, c.sealed, p.Call) {
 		r.Admission = queue.Conflict
 	}
 	return r
@@ -281,7 +284,7 @@ func (k *known) taken(p *parcel) (queue.Receipt, bool) {
 		if state, ok := k.states[h.id]; ok {
 			r.State = state
 		} else if c := k.calls[h.id]; c != nil {
-			r.State = c.State
+			r.State = c.state
 		}
 		return r, true
 	}
@@ -310,24 +313,45 @@ const (
 // told of the duplicate and looks again.
 func (t *tx) store(fresh []*parcel, k *known) error {
 	k.drop(t)
-	f := newFlight()
-	defer f.land()
+	count, err := k.s.arrive(t, fresh)
+	if err != nil {
+		return err
+	}
+	f := k.s.flights.take()
+	defer k.s.flights.land(f)
 	if !t.begun && len(k.overdue) == 0 {
 		f.say(begin)
 	}
-	if keyed := withKeys(fresh); len(keyed) > 0 {
-		f.copy(copyKeys)
-		for _, p := range keyed {
-			d := &p.prints[0]
-			f.row(5)
-			f.bytea(d.Key)
-			f.bytea(d.Body)
-			f.texts(d.By, p.id)
-			f.bigints(nanos(p.now.Add(p.window())))
-		}
-		f.done()
+	keyed := withKeys(fresh)
+	if len(keyed) > 0 {
+		f.say(copyKeys)
 	}
-	f.copy(copyCalls)
+	f.say(copyCalls, copyDue, count)
+	if len(keyed) > 0 {
+		f.keys(keyed)
+	}
+	f.calls(fresh)
+	f.say("COMMIT")
+	return t.send(f)
+}
+
+// keys adds the rows of copyKeys.
+func (f *flight) keys(keyed []*parcel) {
+	f.begin()
+	for _, p := range keyed {
+		d := &p.prints[0]
+		f.row(5)
+		f.bytea(d.Key)
+		f.bytea(d.Body)
+		f.texts(d.By, p.id)
+		f.bigints(nanos(p.now.Add(p.window())))
+	}
+	f.done()
+}
+
+// calls adds the rows of copyCalls, and those of copyDue.
+func (f *flight) calls(fresh []*parcel) {
+	f.begin()
 	for _, p := range fresh {
 		f.row(16)
 		f.bigints(p.seq, p.gate, nanos(p.NotBefore), nanos(p.Expires), nanos(p.now), p.due())
@@ -336,18 +360,15 @@ func (t *tx) store(fresh []*parcel, k *known) error {
 		f.boolean(p.Repeatable)
 		f.texts(p.id, p.Method, p.Template, p.Tenant, p.CorrelationID, p.TraceParent)
 		f.bytea(p.sealed)
-		t.live(p.gate, p.Priority, 1)
 	}
 	f.done()
-	f.copy(copyDue)
+	f.begin()
 	for _, p := range fresh {
 		f.row(5)
 		f.bigints(p.gate, p.due(), p.seq, nanos(p.Expires))
 		f.smallint(int16(p.Priority))
 	}
 	f.done()
-	f.say(t.ledger.text() + "; COMMIT")
-	return t.send(f)
 }
 
 // due is when the call may first be sent.

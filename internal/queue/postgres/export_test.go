@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,3 +33,23 @@ func (d *doors) MayBeBlind(n int, now time.Time) bool { return d.mayBeBlind(n, n
 func (d *doors) Saw(room int, now time.Time)          { d.saw(room, now) }
 func (d *doors) Met()                                 { d.met() }
 func (d *doors) Places(n int) int64                   { return d.places(n) }
+
+// Desk is a desk.
+type Desk = desk[int]
+
+// ServeDesk makes a desk with so many lanes.
+func ServeDesk(closed <-chan struct{}, wg *sync.WaitGroup, lanes int, carry func(group []int)) *Desk {
+	d := newDesk(closed, func(_ context.Context, _ int, group []*step[int]) error {
+		var all []int
+		for _, st := range group {
+			all = append(all, st.in)
+		}
+		carry(all)
+		return nil
+	})
+	d.serve(wg, make([]int, lanes)...)
+	return d
+}
+
+// Do is do.
+func (d *desk[T]) Do(ctx context.Context, in T) error { return d.do(ctx, in) }

@@ -1,8 +1,11 @@
 package postgres
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -16,44 +19,82 @@ import (
 // "Binary Format"). The driver has no COPY within a batch. The zero value is
 // empty.
 type flight struct {
-	b         []byte
-	message   int // where the CopyData begins that is being written
-	exchanges int // each ends with a ReadyForQuery
+	b          []byte
+	statements []string
+	message    int // where the CopyData begins that is being written
+	exchanges  int // each ends with a ReadyForQuery
 }
 
-// flights are kept for the next group: each is as large as what it carries.
-var flights = sync.Pool{New: func() any { return new(flight) }}
+// flights are kept for the next group: each is as large as what it carries. The
+// zero value is ready.
+type flights struct {
+	mu   sync.Mutex
+	idle []*flight
+}
 
-// maxKept is how large a flight may be that is kept, and chunk after how many
-// bytes a CopyData ends: the server holds a message in memory.
 const (
-	maxKept = 1 << 20
-	chunk   = 16 << 10
+	// maxKept is how large a flight may be that is kept, and mostKept how many are.
+	maxKept  = 1 << 20
+	mostKept = 4
+	// chunk is after how many bytes a CopyData ends: the server holds a message
+	// in memory.
+	chunk = 16 << 10
 )
 
-// newFlight returns an empty one; land is to be called when it is over.
-func newFlight() *flight { return flights.Get().(*flight) }
+// take returns an empty one; land is to be called when it is over.
+func (s *flights) take() *flight {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := len(s.idle) - 1
+	if last < 0 {
+		return new(flight)
+	}
+	f := s.idle[last]
+	s.idle = s.idle[:last]
+	return f
+}
 
-func (f *flight) land() {
-	if cap(f.b) <= maxKept {
-		f.b, f.exchanges = f.b[:0], 0
-		flights.Put(f)
+func (s *flights) land(f *flight) {
+	if cap(f.b) > maxKept {
+		return
+	}
+	f.b, f.statements, f.exchanges = f.b[:0], f.statements[:0], 0
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.idle) < mostKept {
+		s.idle = append(s.idle, f)
 	}
 }
 
-// say adds statements without values.
-func (f *flight) say(text string) {
-	f.b = append(f.b, 'Q')
-	f.b = binary.BigEndian.AppendUint32(f.b, uint32(len(text)+5))
-	f.b = append(append(f.b, text...), 0)
-	f.exchanges++
-}
+// say adds statements without values. What is said before rows, or the end, is
+// one query, and the rows of its COPYs follow in their order: the server answers
+// once.
+func (f *flight) say(statements ...string) { f.statements = append(f.statements, statements...) }
 
-// copy adds a COPY statement. Rows follow, and done.
-func (f *flight) copy(text string) {
-	f.say(text)
+// begin begins the rows of a COPY. Rows follow, and done.
+func (f *flight) begin() {
+	f.speak()
 	f.open()
 	f.b = append(f.b, "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
+}
+
+// speak puts what is said into one query.
+func (f *flight) speak() {
+	if len(f.statements) == 0 {
+		return
+	}
+	at := len(f.b)
+	f.b = append(f.b, 'Q', 0, 0, 0, 0)
+	for i, text := range f.statements {
+		if i > 0 {
+			f.b = append(f.b, ';')
+		}
+		f.b = append(f.b, text...)
+	}
+	f.b = append(f.b, 0)
+	binary.BigEndian.PutUint32(f.b[at+1:], uint32(len(f.b)-at-1))
+	f.statements = f.statements[:0]
+	f.exchanges++
 }
 
 func (f *flight) done() {
@@ -124,16 +165,17 @@ func (t *tx) send(f *flight) error {
 		return err
 	}
 	t.begun = true
+	f.speak()
 	c := t.conn.PgConn()
 	until, _ := t.ctx.Deadline()
-	c.Conn().SetWriteDeadline(until)
+	c.Conn().SetDeadline(until) // costs less than to watch the context of each message
+	defer c.Conn().SetDeadline(time.Time{})
 	_, err := c.Conn().Write(f.b)
-	c.Conn().SetWriteDeadline(time.Time{})
 	var last string
 	var refused *pgconn.PgError
 	for ended := 0; err == nil && ended < f.exchanges; {
 		var m pgproto3.BackendMessage
-		if m, err = c.ReceiveMessage(t.ctx); err != nil {
+		if m, err = c.ReceiveMessage(context.Background()); err != nil {
 			break
 		}
 		switch m := m.(type) {
@@ -152,6 +194,9 @@ func (t *tx) send(f *flight) error {
 		return failed(refused)
 	case err != nil:
 		t.conn.Close(t.ctx) // what it would answer next is not known
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			<-t.ctx.Done() // at the same instant
+		}
 		return failed(err)
 	case last != "COMMIT":
 		return failed(fmt.Errorf("%w: it said %q", errNotCommitted, last))

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -17,7 +16,8 @@ import (
 // Counts are spread over lanes, so that those who enqueue at once do not wait
 // for one another. Calls that have not ended are counted by priority, whether
 // they run or not: so a claim counts nothing, and knows where it need not look.
-// What runs is counted by the rows of leases.
+// Those that arrive are counted in arrivals at first. What runs is counted by the
+// rows of leases.
 type ledger struct {
 	lane   int
 	counts map[tally]int
@@ -112,17 +112,4 @@ func (l *ledger) tallies() []tally {
 	return slices.SortedFunc(maps.Keys(l.counts), func(a, b tally) int {
 		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(a.gate, b.gate), cmp.Compare(a.reason, b.reason))
 	})
-}
-
-// text writes the counts of calls that have not ended as a statement: it is all
-// numbers.
-func (l *ledger) text() string {
-	b := []byte("INSERT INTO tallies AS t (state, gate, reason, lane, n) VALUES ")
-	for i, k := range l.tallies() {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = fmt.Appendf(b, "(%d,%d,'%s',%d,%d)", k.state, k.gate, k.reason, l.lane, l.counts[k])
-	}
-	return string(append(b, " ON CONFLICT (state, gate, reason, lane) DO UPDATE SET n = t.n + excluded.n"...))
 }

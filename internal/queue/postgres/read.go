@@ -187,7 +187,8 @@ func conditions(f queue.Filter) (where string, args []any, err error) {
 func (s *Store) Counts(ctx context.Context) ([]queue.Count, error) {
 	var all []queue.Count
 	err := s.rows(ctx, `SELECT g.endpoint, t.state, t.reason, sum(t.n)::bigint
-		FROM (SELECT gate, state, CASE WHEN state = 0 THEN '' ELSE reason END AS reason, n FROM tallies
+		FROM (SELECT gate, state, reason, n FROM tallies WHERE state > 0
+			UNION ALL SELECT gate, 0, '', n FROM live
 			UNION ALL SELECT gate, 0, '', -count(*) FROM leases GROUP BY gate
 			UNION ALL SELECT gate, 1, '', count(*) FROM leases GROUP BY gate) t JOIN gates g USING (gate)
 		GROUP BY 1, 2, 3 HAVING sum(t.n) <> 0 ORDER BY 1, 2, 3`, nil, func(rows pgx.Rows) error {

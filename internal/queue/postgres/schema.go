@@ -12,7 +12,7 @@ import (
 
 // unreleased is how many versions of the schema there were before the first
 // release. What they hold is not brought up.
-const unreleased = 1
+const unreleased = 2
 
 // migrations bring an older schema up, all in one transaction. What has been
 // released is never changed; a change is a new entry.
@@ -22,6 +22,9 @@ const unreleased = 1
 // ended has a row in ends. These rows are small and come and go; that of the
 // call itself is written when it is enqueued and when it is settled, in place,
 // as no index has a column of it that changes.
+//
+// Calls that have not ended are counted in tallies of state 0 and in arrivals,
+// whose rows list what came in a lane of late: live is both.
 //
 // Times are nanoseconds since 1970, 0 for none: timestamptz holds microseconds
 // only. What is sealed does not shrink, and is not tried to. Words are compared
@@ -135,6 +138,17 @@ CREATE TABLE tallies (
 	n bigint NOT NULL,
 	PRIMARY KEY (state, gate, reason, lane)
 ) WITH (fillfactor = 25);
+
+CREATE TABLE arrivals (
+	lane smallint PRIMARY KEY,
+	gates bigint[] NOT NULL,
+	priorities smallint[] NOT NULL,
+	n integer[] NOT NULL
+) WITH (fillfactor = 10);
+
+CREATE VIEW live AS
+	SELECT gate, reason::smallint AS priority, n FROM tallies WHERE state = 0
+	UNION ALL SELECT u.gate, u.priority, u.n FROM arrivals a CROSS JOIN unnest(a.gates, a.priorities, a.n) u(gate, priority, n);
 `}
 
 // migrate brings the schema up to the newest version, and refuses one that is

@@ -54,9 +54,9 @@ const (
 	// of the default lease, the time after which it is renewed.
 	MaxSkew = DefaultLease / 6
 	// enqueuers and settlers are how many groups of each are under way at once.
-	// One is best where the server's processors are scarce: a group costs it as
-	// much as thirty calls, whatever is in it, and a second lane halves the groups.
-	enqueuers = 1
+	// With two the server is at one while the callers of the other come back; a
+	// third makes the groups smaller and costs the server more.
+	enqueuers = 2
 	settlers  = 1
 )
 
@@ -69,9 +69,12 @@ type Store struct {
 	most   int
 	pool   *pgxpool.Pool
 	lane   int // the first of its lanes
-	gates  gateIDs
-	leases leases
-	doors  doors
+	// arrived is how long the lists of arrivals are that lanes add to.
+	arrived [lanes]int
+	gates   gateIDs
+	leases  leases
+	doors   doors
+	flights flights
 
 	intake *desk[*intake]
 	ends   *desk[*ends]
