@@ -84,12 +84,13 @@ type ending struct {
 	Bytes    int64      `json:"bytes"`
 	RetryAt  *time.Time `json:"retry_at,omitempty"`
 	Message  string     `json:"message,omitempty"`
+	Doubts   []doubt    `json:"unverified,omitempty"`
 }
 
 // report tells how the call ended and sets the exit code.
 func (c *callCmd) report(sh *shell, resp *http.Response, err error, w *watch) error {
 	w.close()
-	end := ending{Bytes: w.bytes, RetryAt: w.retryAt()}
+	end := ending{Bytes: w.bytes, RetryAt: w.retryAt(), Doubts: w.doubts}
 	if resp != nil {
 		end.answered(resp, w.write)
 	}
@@ -100,8 +101,11 @@ func (c *callCmd) report(sh *shell, resp *http.Response, err error, w *watch) er
 		end.RetryAt = nil
 	}
 	sh.code = end.Exit
-	if c.Output == "" && (c.JSON || end.Exit != exitOK) {
+	if c.Output == "" && (c.JSON || end.Exit != exitOK || end.Doubts != nil) {
 		w.newline()
+	}
+	if !c.JSON {
+		w.sayDoubts()
 	}
 	switch {
 	case c.JSON:

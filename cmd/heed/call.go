@@ -54,7 +54,7 @@ func (c *callCmd) Run(sh *shell) error {
 	}
 	w := newWatch(sh, c.Progress)
 	defer w.close()
-	to, err := sh.resolve(where, c.Config, w.observe)
+	to, err := sh.resolve(where, c.Config, w)
 	if err != nil {
 		return usage(err)
 	}
@@ -193,15 +193,15 @@ func (c *callCmd) fill(sh *shell, r *http.Request) error {
 	return nil
 }
 
-// resolve turns a URL, or endpoint/path, into a target.
-func (sh *shell) resolve(where, file string, observe func(heed.Event)) (*target, error) {
+// resolve turns a URL, or endpoint/path, into a target that w watches.
+func (sh *shell) resolve(where, file string, w *watch) (*target, error) {
 	if !strings.Contains(where, "://") {
-		return sh.endpoint(where, file, observe)
+		return sh.endpoint(where, file, w)
 	}
 	u, err := url.Parse(where)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("the URL must be http://host/… or https://host/…")
 	}
-	t := &heed.Transport{Observe: observe}
+	t := &heed.Transport{Observe: w.observe}
 	return &target{url: u, transport: t, close: t.CloseIdleConnections}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/internal/app"
 )
 
 // watch follows one call: it tells a person at the terminal what the call
@@ -22,10 +23,11 @@ type watch struct {
 	bytes int64
 	last  byte // of the body
 
-	mu    sync.Mutex
-	again time.Time
-	shown time.Time // when the last count of bytes was
-	open  bool      // a count stands on the current line
+	mu     sync.Mutex
+	again  time.Time
+	doubts []doubt
+	shown  time.Time // when the last count of bytes was
+	open   bool      // a count stands on the current line
 }
 
 func newWatch(sh *shell, progress string) *watch {
@@ -53,6 +55,34 @@ func (w *watch) observe(e heed.Event) {
 		w.line("waiting %s before attempt %d (%s)", round(e.Delay), e.Attempt+1, e.WaitSource)
 	case heed.BreakerChanged:
 		w.line("the breaker is %s", e.Breaker)
+	}
+}
+
+// doubt is an unverified fact that the call acted on.
+type doubt struct {
+	Fact  string `json:"fact"`
+	Grade string `json:"grade"`
+}
+
+// String names it for people.
+func (d doubt) String() string {
+	if d.Fact == "limits" {
+		return "the limits of the profile"
+	}
+	return d.Fact
+}
+
+// doubt is told of one, once.
+func (w *watch) doubt(d app.Doubt) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.doubts = append(w.doubts, doubt{d.Fact, string(d.Grade)})
+}
+
+// sayDoubts tells people what the call acted on.
+func (w *watch) sayDoubts() {
+	for _, d := range w.doubts {
+		w.sh.say("heed: warning: the call acted on %s, which nobody has verified (grade %s); compare it with the provider's documentation, then write it into heed.yaml with its source", d, d.Grade)
 	}
 }
 

@@ -30,8 +30,8 @@ type target struct {
 	close     func()
 }
 
-// endpoint finds where endpoint/path leads by the configuration.
-func (sh *shell) endpoint(where, file string, observe func(heed.Event)) (*target, error) {
+// endpoint finds where endpoint/path leads by the configuration. w watches it.
+func (sh *shell) endpoint(where, file string, w *watch) (*target, error) {
 	name, path := strings.TrimPrefix(where, "/"), ""
 	if i := strings.IndexAny(name, "/?"); i >= 0 {
 		name, path = name[:i], name[i:]
@@ -49,7 +49,9 @@ func (sh *shell) endpoint(where, file string, observe func(heed.Event)) (*target
 		return nil, fmt.Errorf("there is no %s here that could have an endpoint %q; name the file with --config FILE, "+
 			"write one with heed init, or give a whole URL (https://…)", defaultFile, name)
 	}
-	e, err := app.Open(cfg, name, sh.options(), observe)
+	opts := sh.options()
+	opts.Doubt = w.doubt
+	e, err := app.Open(cfg, name, opts, w.observe)
 	if err != nil {
 		stop()
 		return nil, err

@@ -43,6 +43,9 @@ type Options struct {
 	Grace time.Duration
 	// Resolve looks up the hosts of endpoints. nil: the system's resolver.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Doubt is told once of each unverified fact that a road made by Open acts
+	// on. nil: nobody is; an App logs them.
+	Doubt func(Doubt)
 }
 
 func (o Options) withDefaults() Options {

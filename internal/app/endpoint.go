@@ -32,7 +32,7 @@ func Open(cfg *config.Config, name string, opts Options, observe func(heed.Event
 			names = append(names, e.Name)
 			continue
 		}
-		m := &maker{getenv: opts.Getenv, readFile: opts.ReadFile, observe: observe}
+		m := &maker{getenv: opts.Getenv, readFile: opts.ReadFile, observe: observe, doubt: opts.Doubt}
 		u, err := m.unit(e, nil)
 		if err != nil {
 			return nil, err

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/hint"
@@ -106,6 +108,29 @@ func TestAFactThatNobodyVerifiedIsToldOnce(t *testing.T) {
 		if got := strings.Count(log.String(), `"msg":"unverified fact used","endpoint":"api",`+want); got != 1 {
 			t.Errorf("%s told %d times, want once:\n%s", want, got, log.String())
 		}
+	}
+}
+
+func TestAnOpenedEndpointTellsOnceOfAFactThatNobodyVerified(t *testing.T) {
+	e := api(t, "api", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(418) })
+	teapot := classify.Match{Statuses: []classify.StatusRange{{From: 418, To: 418}}}
+	e.Rules = []classify.Rule{{ID: "teapot", When: teapot, Then: classify.Verdict{Class: classify.Permanent, Rule: "teapot"}}}
+	e.Doubtful = map[string]provider.Grade{"teapot": provider.General, "limits": provider.Unverified, "idle": provider.Unverified}
+	var told []Doubt
+	ep, err := Open(settings(e), "api", Options{Doubt: func(d Doubt) { told = append(told, d) }}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ep.Close)
+	for range 2 {
+		resp, err := ep.Transport.RoundTrip(&http.Request{Method: "GET", URL: e.URL, Header: http.Header{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if diff := cmp.Diff(told, []Doubt{{"api", "limits", provider.Unverified}, {"api", "teapot", provider.General}}); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
 	}
 }
 

@@ -29,7 +29,7 @@ type maker struct {
 	readFile func(string) ([]byte, error)
 	observe  func(heed.Event)                       // nil: nobody is told
 	base     func(*config.Endpoint) *http.Transport // nil: the road's own, without a guard
-	log      *slog.Logger                           // nil: rules in doubt are not told
+	doubt    func(Doubt)                            // nil: facts in doubt are not told
 }
 
 // secret resolves a reference that must hold something.
@@ -97,8 +97,8 @@ func (m *maker) build(e *config.Endpoint, want spec) (*unit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if grade, doubt := e.Doubtful["limits"]; doubt && m.log != nil {
-		m.doubt(e.Name, "limits", grade)
+	if grade, doubt := e.Doubtful["limits"]; doubt && m.doubt != nil {
+		m.doubt(Doubt{e.Name, "limits", grade})
 	}
 	return &unit{want, &heed.Transport{
 		Base: base, Policy: p, Classifier: classifier, Hints: reader, Token: source, Observe: m.observer(e),
@@ -156,30 +156,41 @@ func (m *maker) renewed(endpoint string) func(token.Renewal) {
 // observer tells of the calls of e, and once of each rule that decided, or
 // header that was believed, although nobody has verified it.
 func (m *maker) observer(e *config.Endpoint) func(heed.Event) {
-	if m.log == nil || len(e.Doubtful) == 0 {
+	if m.doubt == nil || len(e.Doubtful) == 0 {
 		return m.observe
 	}
 	doubtful := e.Doubtful
 	var told sync.Map // of rules and headers
 	return func(ev heed.Event) {
-		m.observe(ev)
+		if m.observe != nil {
+			m.observe(ev)
+		}
 		for _, fact := range [...]string{ev.Rule, ev.HintFrom} {
 			grade, doubt := doubtful[fact]
 			if !doubt || fact == "" {
 				continue
 			}
 			if _, again := told.LoadOrStore(fact, true); !again {
-				m.doubt(ev.Endpoint, fact, grade)
+				m.doubt(Doubt{ev.Endpoint, fact, grade})
 			}
 		}
 	}
 }
 
-// doubt tells that a fact is in use that nobody has looked up.
-func (m *maker) doubt(endpoint, fact string, grade provider.Grade) {
-	m.log.Warn("unverified fact used", slog.String("endpoint", endpoint), slog.String("fact", fact),
-		slog.String("grade", string(grade)),
-		slog.String("advice", "compare it with the provider's documentation, then write it into heed.yaml with its source"))
+// Doubt is a fact in use that nobody has looked up: a rule, a header, or limits
+// for those of the profile.
+type Doubt struct {
+	Endpoint, Fact string
+	Grade          provider.Grade
+}
+
+// logDoubts writes doubts to log.
+func logDoubts(log *slog.Logger) func(Doubt) {
+	return func(d Doubt) {
+		log.Warn("unverified fact used", slog.String("endpoint", d.Endpoint), slog.String("fact", d.Fact),
+			slog.String("grade", string(d.Grade)),
+			slog.String("advice", "compare it with the provider's documentation, then write it into heed.yaml with its source"))
+	}
 }
 
 // below returns p with its globs for the whole path: in heed.yaml they are

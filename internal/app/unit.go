@@ -109,7 +109,7 @@ func (a *App) settings(cfg *config.Config, old map[string]*unit) (gateway.Settin
 
 // maker makes units that call through the guard and are observed.
 func (a *App) maker() *maker {
-	return &maker{getenv: a.opts.Getenv, readFile: a.opts.ReadFile, observe: a.see, base: a.base, log: a.observe.Logger()}
+	return &maker{getenv: a.opts.Getenv, readFile: a.opts.ReadFile, observe: a.see, base: a.base, doubt: logDoubts(a.observe.Logger())}
 }
 
 // see is told every step of every call.
