@@ -82,6 +82,7 @@ type ending struct {
 	Attempts int        `json:"attempts"`
 	Waited   float64    `json:"waited_seconds"`
 	Bytes    int64      `json:"bytes"`
+	Rule     string     `json:"rule,omitempty"` // what decided the class
 	RetryAt  *time.Time `json:"retry_at,omitempty"`
 	Message  string     `json:"message,omitempty"`
 	Doubts   []doubt    `json:"unverified,omitempty"`
@@ -117,6 +118,9 @@ func (c *callCmd) report(sh *shell, resp *http.Response, err error, w *watch) er
 	default:
 		sh.say("heed: ended with status %d (%s) after %d attempt(s)", end.Status, end.Class, end.Attempts)
 	}
+	if end.Exit == exitBadAnswer && end.Rule != "" {
+		sh.say("heed: what shows it is the rule %q", end.Rule)
+	}
 	if end.Exit == exitUnknown {
 		sh.say("heed: nobody knows whether the write was done: look there before it is sent again, or send it with --key where the API honours keys")
 	}
@@ -131,7 +135,7 @@ func (c *callCmd) report(sh *shell, resp *http.Response, err error, w *watch) er
 func (e *ending) answered(resp *http.Response, write bool) {
 	e.Status, e.Exit = resp.StatusCode, codeOfAnswer(resp)
 	rep, ok := heed.ReportOf(resp)
-	e.Class, e.Attempts, e.Waited = rep.Class.String(), rep.Attempts, rep.Waited.Seconds()
+	e.Class, e.Rule, e.Attempts, e.Waited = rep.Class.String(), rep.Rule, rep.Attempts, rep.Waited.Seconds()
 	switch {
 	case redirected(resp): // it has to be asked for elsewhere, so that nothing is said of executed
 		e.Class, e.Message = classify.Permanent.String(), redirection(resp)
@@ -162,7 +166,7 @@ func (e *ending) failed(sh *shell, err error, write bool) {
 			e.Exit = codeOfWrite(e.Exit, he.Executed)
 		}
 		e.Class, e.Reason, e.Executed = he.Class.String(), string(he.Reason), he.Executed.String()
-		e.Endpoint, e.Status = he.Endpoint, he.Status
+		e.Endpoint, e.Status, e.Rule = he.Endpoint, he.Status, he.Report.Rule
 		e.Attempts, e.Waited = he.Report.Attempts, he.Report.Waited.Seconds()
 		if !he.RetryAt.IsZero() {
 			e.RetryAt = whole(he.RetryAt)

@@ -20,7 +20,7 @@ type callCmd struct {
 	Target []string `arg:"" name:"[METHOD] URL|endpoint/path" help:"What to call: a URL, or the name of an endpoint of heed.yaml and a path."`
 
 	Header   []string `short:"H" sep:"none" placeholder:"NAME: VALUE" help:"A header to send; may be repeated."`
-	Data     string   `short:"d" placeholder:"TEXT|@FILE" help:"The body to send; @FILE reads a file, @- standard input. Makes POST the default method. Sent as application/json if it is JSON, else as text/plain, unless -H names a Content-Type."`
+	Data     *string  `short:"d" placeholder:"TEXT|@FILE" help:"The body to send; @FILE reads a file, @- standard input. Makes POST the default method. Sent as application/json if it is JSON, else as text/plain, unless -H names a Content-Type."`
 	Method   string   `short:"X" placeholder:"METHOD" help:"The method, for those who are used to curl; the same as the word before the URL."`
 	Output   string   `short:"o" placeholder:"FILE" help:"Write the answer to FILE, which appears only when the answer is complete and good: it is kept apart and checked first, as with verify: full (up to 1 GiB, or verify.spool_limit of the endpoint)."`
 	Key      string   `placeholder:"KEY" help:"The idempotency key of a write, which may then be repeated. Sent as Idempotency-Key unless heed.yaml has another name; only for APIs that honour it."`
@@ -33,7 +33,7 @@ type callCmd struct {
 
 // Help is what heed call --help says beside the flags.
 func (callCmd) Help() string {
-	return `The body of the last answer goes to stdout whatever its status; the exit code tells what it meant.
+	return `The body of the last answer goes to stdout whatever its status, but not that of an error dressed as a success; the exit code tells what it meant.
 
 Examples:
 
@@ -108,7 +108,7 @@ func sole(r *http.Request, key string, p policy.Policy) bool {
 // target tells method and place apart.
 func (c *callCmd) target() (method, where string, err error) {
 	method = http.MethodGet
-	if c.Data != "" {
+	if c.Data != nil {
 		method = http.MethodPost
 	}
 	if c.Method != "" {
@@ -139,11 +139,20 @@ func (c *callCmd) request(sh *shell, method string, u *url.URL) (*http.Request, 
 			return nil, fmt.Errorf("a header is written as 'Name: value'; the one that begins with %.12q is not", name)
 		}
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if strings.ContainsAny(name+value, "\r\n\x00") {
+			return nil, fmt.Errorf("a header is one line; the one that begins with %.12q is more", name)
+		}
 		if http.CanonicalHeaderKey(name) == "Host" {
 			r.Host = value
 			continue
 		}
 		r.Header.Add(name, value)
+	}
+	if u.User != nil {
+		r.URL.User = nil
+		if password, _ := u.User.Password(); r.Header.Get("Authorization") == "" {
+			r.SetBasicAuth(u.User.Username(), password)
+		}
 	}
 	if r.Header.Get("User-Agent") == "" {
 		r.Header.Set("User-Agent", "heed/"+versionOf())
@@ -154,12 +163,13 @@ func (c *callCmd) request(sh *shell, method string, u *url.URL) (*http.Request, 
 // fill gives r its body. A text and a file can be sent again by the transport
 // without keeping them in memory twice; standard input it has to keep.
 func (c *callCmd) fill(sh *shell, r *http.Request) error {
-	name, isFile := strings.CutPrefix(c.Data, "@")
-	switch {
-	case c.Data == "":
+	if c.Data == nil {
 		return nil
+	}
+	name, isFile := strings.CutPrefix(*c.Data, "@")
+	switch {
 	case !isFile:
-		data := []byte(c.Data)
+		data := []byte(*c.Data)
 		r.ContentLength = int64(len(data))
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 	case name == "-":
@@ -195,8 +205,11 @@ func (c *callCmd) fill(sh *shell, r *http.Request) error {
 
 // resolve turns a URL, or endpoint/path, into a target that w watches.
 func (sh *shell) resolve(where, file string, w *watch) (*target, error) {
-	if !strings.Contains(where, "://") {
+	if scheme, _, is := strings.Cut(where, "://"); !is || strings.ContainsAny(scheme, "/?#") {
 		return sh.endpoint(where, file, w)
+	}
+	if file != "" {
+		return nil, errors.New("a URL is called as it is, without a configuration: leave --config out, or name an endpoint of it and a path")
 	}
 	u, err := url.Parse(where)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

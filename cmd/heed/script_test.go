@@ -36,6 +36,7 @@ func TestScripts(t *testing.T) {
 			env.Defer(srv.Close)
 			env.Setenv("API", srv.URL)
 			env.Setenv("API_ADDR", srv.Listener.Addr().String())
+			env.Setenv("TWO_LINES", "A: b\nC: d")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
@@ -130,6 +131,10 @@ func api() http.Handler {
 	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s %s\n", r.Method, r.URL.RequestURI(), r.Header.Get("X-Told"))
 		_, _ = fmt.Fprintf(w, "%d bytes\n", r.ContentLength)
+	})
+	mux.HandleFunc("/user", func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		fmt.Fprintf(w, "%s has %d characters\n", user, len(password))
 	})
 	mux.HandleFunc("/type", func(w http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)
