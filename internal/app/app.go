@@ -131,6 +131,16 @@ func timeouts(cfg *config.Config) map[string]policy.Timeouts {
 
 // Start opens the listeners and serves. ctx bounds the opening only.
 func (a *App) Start(ctx context.Context) error {
+	if err := a.open(ctx); err != nil {
+		return err
+	}
+	a.queue.start(a)
+	a.gateway.Ready(true)
+	return nil
+}
+
+// open opens the listeners.
+func (a *App) open(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.state != made {
@@ -151,8 +161,7 @@ func (a *App) Start(ctx context.Context) error {
 	a.serve(data, a.gateway)
 	a.serve(admin, a.gateway.Admin())
 	a.state = started
-	a.queue.start(a)
-	a.gateway.Ready(true)
+	a.queue.limit(a.cfg)
 	a.observe.Logger().Info("heed serves", slog.String("data", address(data)), slog.String("admin", address(admin)),
 		slog.Int("endpoints", len(a.cfg.Endpoints)), slog.String("version", a.opts.Version))
 	return nil
@@ -318,8 +327,14 @@ func (a *App) Stop(ctx context.Context) error {
 	a.tasks.Wait()
 	errs = append(errs, a.queue.close())
 	release(units, nil)
-	return errors.Join(append(errs, a.observe.Close(ctx))...)
+	// The log has time of its own: its last lines say why ctx was not enough.
+	flush, done := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+	defer done()
+	return errors.Join(append(errs, a.observe.Close(flush))...)
 }
+
+// flushTime is how long the last lines of the log may take.
+const flushTime = 5 * time.Second
 
 // drain waits for the calls in flight. The admin port stays open meanwhile, so
 // that one can see what is waited for.

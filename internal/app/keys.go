@@ -17,7 +17,7 @@ import (
 // file at the first start.
 func (s *storage) keys(q *config.Queue, path string) (*queue.Keys, error) {
 	if len(q.Keys) == 0 {
-		return s.ownKeys(OwnKeys(path))
+		return s.ownKeys(path)
 	}
 	var lines []string
 	for i, ref := range q.Keys {
@@ -37,9 +37,21 @@ func (s *storage) keys(q *config.Queue, path string) (*queue.Keys, error) {
 // OwnKeys is the key file of a queue that has none configured.
 func OwnKeys(path string) string { return path + ".keys" }
 
-func (s *storage) ownKeys(path string) (*queue.Keys, error) {
+// holds tells whether there is a queue in a file.
+func holds(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Size() > 0
+}
+
+// ownKeys reads the key that lies beside the file of a queue. A queue that is
+// there and has lost its key gets no other one, which could not open it.
+func (s *storage) ownKeys(of string) (*queue.Keys, error) {
+	path := OwnKeys(of)
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && s.log != nil {
+	if missing := errors.Is(err, fs.ErrNotExist); missing && s.log != nil && holds(of) {
+		return nil, fmt.Errorf("app: the key file %s is gone, and the queue beside it was sealed with it: put it back from a copy; "+
+			"or, if what is in the queue may be lost, move %s away", path, of)
+	} else if missing && s.log != nil {
 		if err = s.makeKey(path); err == nil || errors.Is(err, fs.ErrExist) { // another process was faster
 			text, err = os.ReadFile(path)
 		}

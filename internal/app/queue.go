@@ -33,9 +33,12 @@ type keeper struct {
 	quit   chan struct{}
 	ending chan struct{} // closed before quit, while the worker finishes
 	end    sync.Once
-	mu     sync.Mutex
-	ill    bool // the store failed, and that was said
 	opens  chan string
+
+	trouble trouble
+	reserve *queue.Reserve // nil: the disk of the queue is another machine's
+	most    int            // calls
+	shared  bool           // other gateways have the store too
 }
 
 // openQueue opens the queue of cfg. The demo does without if it cannot have
@@ -53,15 +56,25 @@ func (a *App) openQueue(cfg *config.Config) (*keeper, error) {
 }
 
 func (a *App) keeper(q *config.Queue) (*keeper, error) {
-	k := &keeper{log: a.observe.Logger(), quit: make(chan struct{}), ending: make(chan struct{}), opens: make(chan string, 64)}
-	var err error
-	if k.store, _, err = (&storage{a.opts, k.log}).open(context.Background(), q); err != nil {
+	st := storage{a.opts, a.observe.Logger()}
+	store, _, err := st.open(context.Background(), q)
+	if err != nil {
 		return nil, err
 	}
+	return a.keep(q, store, st.reserve(q))
+}
+
+// keep is the keeper of an open store.
+func (a *App) keep(q *config.Queue, store queue.Store, reserve *queue.Reserve) (*keeper, error) {
+	k := &keeper{log: a.observe.Logger(), quit: make(chan struct{}), ending: make(chan struct{}), opens: make(chan string, 64),
+		store: store, reserve: reserve, most: q.Max.Calls, shared: q.Store == config.QueuePostgres}
+	k.trouble.log = k.log
 	k.shown = &gateway.Later{
 		Store: k.store, Bell: &k.bell, Body: q.Max.Body, Answer: q.Max.Answer, Window: q.Window,
-		Wake: func() { k.worker.Wake() }, Ending: k.ending,
+		Wake: func() { k.worker.Wake() }, Ending: k.ending, Shared: k.shared, Reserve: reserve,
+		Taken: k.trouble.taken, Trouble: k.trouble.words,
 	}
+	var err error
 	k.worker = &queue.Worker{
 		Begins: true, Feed: k.store, Name: workerName(), Slots: q.Workers, Share: max(1, q.Workers/2), Lease: q.Lease, StopWithin: a.opts.Grace,
 		Send:    func(ctx context.Context, c queue.Call) queue.Outcome { return a.gateway.Send(ctx, c) },
@@ -81,6 +94,9 @@ func (a *App) keeper(q *config.Queue) (*keeper, error) {
 
 // numbers is the queue for the metrics.
 func (k *keeper) numbers() (n observe.QueueNumbers, err error) {
+	for i, calls := range k.trouble.counts() {
+		n.Refused = append(n.Refused, observe.QueueRefusal{Reason: troubles[i].reason, Calls: calls})
+	}
 	ctx, done := context.WithTimeout(context.Background(), 5*time.Second)
 	defer done()
 	counts, err := k.store.Counts(ctx)
@@ -92,10 +108,16 @@ func (k *keeper) numbers() (n observe.QueueNumbers, err error) {
 		return n, err
 	}
 	for _, c := range counts {
+		if gateway.Watchman(c.Endpoint, c.State) {
+			continue
+		}
 		n.Counts = append(n.Counts, observe.QueueCount{Endpoint: c.Endpoint, State: c.State.String(), Reason: c.Reason, Calls: c.N})
 	}
 	now := time.Now()
 	for _, g := range gates {
+		if gateway.Internal(&g) {
+			continue
+		}
 		n.Gates = append(n.Gates, observe.QueueGate{Endpoint: g.Endpoint, Gate: g.Key, Due: g.Due, Closed: g.Paused || g.Closed.After(now)})
 	}
 	return n, nil
@@ -138,31 +160,42 @@ func (k *keeper) start(a *App) {
 	if k == nil {
 		return
 	}
-	k.limit(a.cfg)
-	k.restore(a.gateway)
+	a.follow(time.Now())
 	k.worker.Start(context.Background())
-	k.tasks.Go(k.sweep)
+	k.tasks.Go(func() { k.sweep(a.gateway) })
 	k.tasks.Go(k.reopen)
+	if k.shared {
+		k.tasks.Go(a.followOn)
+	}
 }
 
-// restore holds the endpoints back that an operator had paused before the
-// process was started again.
-func (k *keeper) restore(g *gateway.Gateway) {
-	gates, err := k.store.Gates(context.Background())
+// followEvery is how late a gateway knows what an operator did on another one.
+const followEvery = time.Second
+
+// followOn follows the gates of a queue that other gateways have too.
+func (a *App) followOn() {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			a.follow(now)
+		case <-a.queue.quit:
+			return
+		}
+	}
+}
+
+// follow takes up what the queue says of the endpoints: which of them an
+// operator holds back, and which are being recovered.
+func (a *App) follow(at time.Time) {
+	gates, err := a.queue.store.Gates(context.Background())
 	if err != nil {
-		k.failed(err)
+		a.queue.failed(err)
 		return
 	}
-	now := time.Now()
-	for _, gate := range gates {
-		h := gateway.Hold{Mode: gateway.Paused, Since: now.UTC()}
-		if !gate.Paused {
-			h.Until = gate.Closed
-		}
-		if gate.Key == "" && (gate.Paused || gate.Source == gateway.SourceOperator && gate.Closed.After(now)) {
-			g.Hold(gate.Endpoint, h)
-		}
-	}
+	a.gateway.Follow(gates, at)
+	a.healing.follow(a, gates, at)
 }
 
 // limit tells the store how many calls of an endpoint may run at once, in all
@@ -173,7 +206,8 @@ func (k *keeper) limit(cfg *config.Config) {
 	}
 	for _, e := range cfg.Endpoints {
 		most := e.Policy.Limits.Concurrency
-		if err := k.store.SetGate(context.Background(), time.Now(), queue.GateChange{Endpoint: e.Name, Key: gateway.MainGate, Limit: &most}); err != nil {
+		change := queue.GateChange{Endpoint: e.Name, Key: gateway.MainGate, Limit: &most}
+		if err := k.store.SetGate(context.Background(), time.Now(), change); err != nil {
 			k.failed(err)
 			return
 		}
@@ -184,13 +218,15 @@ func (k *keeper) limit(cfg *config.Config) {
 const sweepEvery = 5 * time.Second
 
 // sweep ends what has expired and erases what is no longer kept.
-func (k *keeper) sweep() {
+func (k *keeper) sweep(g *gateway.Gateway) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	var warned time.Time
-	late := map[string]bool{}
+	late, lost := map[string]bool{}, 0
 	for {
 		k.look(time.Now(), late)
+		k.mend()
+		lost = k.tellLost(g, lost)
 		if now := time.Now(); now.Sub(warned) >= warnEvery {
 			warned = now
 			k.warn(now)
@@ -208,6 +244,53 @@ func (k *keeper) sweep() {
 			return
 		}
 	}
+}
+
+// tellLost has the ends told that the store made by itself, when there are more
+// of them than before.
+func (k *keeper) tellLost(g *gateway.Gateway, before int) int {
+	counts, err := k.store.Counts(context.Background())
+	if err != nil {
+		k.failed(err)
+		return before
+	}
+	n := 0
+	for _, c := range counts {
+		if c.State == queue.Unknown && c.Reason == queue.ReasonLeaseLost || c.State == queue.Dead && c.Reason == queue.ReasonUnreadable {
+			n += c.N
+		}
+	}
+	if n > before {
+		if err := g.TellEnds(context.Background()); err != nil {
+			k.failed(err)
+			return before
+		}
+	}
+	return n
+}
+
+// probe is a write that changes nothing.
+var probe = queue.GateChange{Endpoint: "_probe", Key: gateway.RecoveryGate, Limit: new(int)}
+
+// mend looks whether what was wrong still is, and fills the reserve again.
+func (k *keeper) mend() {
+	ctx := context.Background()
+	if k.trouble.has(gateway.RefusedStorage) && k.store.SetGate(ctx, time.Now(), probe) == nil {
+		k.trouble.over(gateway.RefusedStorage)
+	}
+	if k.trouble.has(gateway.RefusedFull) {
+		counts, err := k.store.Counts(ctx)
+		live := 0
+		for _, c := range counts {
+			if !c.State.Ended() {
+				live += c.N
+			}
+		}
+		if err == nil && live < k.most {
+			k.trouble.over(gateway.RefusedFull)
+		}
+	}
+	_ = k.reserve.Fill() // where there is no room yet, there is some later
 }
 
 // lateAfter is for how long a call may be due, with its gate open, before
@@ -303,24 +386,16 @@ func (k *keeper) open(name string, all bool) error {
 // settled wakes those who wait for calls.
 func (k *keeper) settled(s []queue.Settlement) {
 	k.bell.Settled(s)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.ill {
-		k.ill = false
-		k.log.Info("the queue works again", slog.String("kind", "queue"))
+	if k.trouble.any.Load() {
+		k.trouble.over(gateway.RefusedStorage)
 	}
 }
 
 // failed says once that the store fails, until it works again.
 func (k *keeper) failed(err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.ill || errors.Is(err, queue.ErrClosed) {
-		return
+	if !errors.Is(err, queue.ErrClosed) {
+		k.trouble.meets(time.Now(), gateway.RefusedStorage, err, 0)
 	}
-	k.ill = true
-	k.log.Error("the queue fails", slog.String("kind", "queue"), slog.String("error", mask.Error(err)),
-		slog.String("advice", "calls that are to be answered later are refused; those whose callers wait go on: look at the disk of the queue"))
 }
 
 // stop lets the worker finish what it sends.

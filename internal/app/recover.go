@@ -39,6 +39,9 @@ type recoveries struct {
 	mu     sync.Mutex
 	m      map[string]*recovery
 	window time.Duration // 0: wellWindow
+	// changed is when something was last done about each here: what the queue
+	// said before is no news.
+	changed map[string]time.Time
 }
 
 // recovery is one of them. What it sees is kept by the second.
@@ -46,6 +49,7 @@ type recovery struct {
 	phase   string
 	since   time.Time // of the phase
 	unit    *unit     // with less of everything
+	joined  bool      // another gateway began it, or this one before a restart
 	policy  policy.Policy
 	problem string
 	seconds []second // of the window, oldest first
@@ -118,13 +122,17 @@ func (r *recovery) well(now time.Time, window time.Duration) bool {
 		float64(throttled) < wellThrottled*float64(attempts) && (!r.told || r.quota > wellRemaining)
 }
 
-// reloaded ends the recoveries whose endpoint a new configuration has renewed.
+// reloaded has the recoveries go on with what a new configuration made of their
+// endpoints, which is slowed down as before.
 func (rs *recoveries) reloaded(units map[string]*unit) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for name, r := range rs.m {
-		if units[name] != r.unit {
+		switch u := units[name]; {
+		case u == nil:
 			delete(rs.m, name)
+		case u != r.unit:
+			r.unit, r.policy = u, u.transport.Policy
 		}
 	}
 	rs.any.Store(len(rs.m) > 0)
@@ -156,7 +164,14 @@ func (a *App) Recovery(name string) gateway.Recovery {
 
 // Renew implements gateway.Roads.
 func (a *App) Renew(ctx context.Context, name string) error {
-	_, _, err := a.renew(name, func(*policy.Policy) {})
+	change := func(*policy.Policy) {}
+	if a.healing.slows(name) {
+		change = slower
+	}
+	u, _, err := a.renew(name, change)
+	if err == nil {
+		a.healing.renewed(name, u)
+	}
 	return err
 }
 
@@ -216,36 +231,33 @@ func slower(p *policy.Policy) {
 // have ended, what was learned is forgotten, a new credential fetched, and the
 // endpoint goes on slowly until it has been well for a while.
 func (a *App) Recover(ctx context.Context, name string) error {
-	rs := &a.healing
-	rs.mu.Lock()
-	if rs.m[name] != nil {
-		rs.mu.Unlock()
+	r := &recovery{phase: phaseDraining, since: time.Now()}
+	if !a.healing.enter(name, r) {
 		return fmt.Errorf("endpoint %s: %w", name, gateway.ErrRecovering)
 	}
-	if rs.m == nil {
-		rs.m = map[string]*recovery{}
-	}
-	r := &recovery{phase: phaseDraining, since: time.Now()}
-	rs.m[name] = r
-	rs.any.Store(true)
-	rs.mu.Unlock()
-
-	before, held := a.gateway.Held(name)
-	a.gateway.Hold(name, gateway.Hold{Mode: gateway.Recovering, Since: time.Now().UTC()})
+	before, _ := a.gateway.Held(name)
+	during := gateway.Hold{Mode: gateway.Recovering, Since: r.since.UTC(), Until: r.since.Add(drainTime + drainSlack)}
+	a.gateway.Hold(name, during)
 	u, drained, err := a.renew(name, slower)
 	if err != nil {
-		rs.end(name, r)
+		a.healing.end(name, r)
 		a.gateway.Hold(name, before)
 		return err
 	}
-	rs.mu.Lock()
-	r.unit, r.policy = u, u.transport.Policy
-	rs.mu.Unlock()
-	if !held {
-		before = gateway.Hold{}
-	}
+	a.healing.runs(r, u)
+	a.queue.hold(name, during)
+	a.queue.phase(name, phaseDraining, r.since)
 	a.tasks.Go(func() { a.heal(name, r, drained, before) })
 	return nil
+}
+
+// renewed notes the unit that an operator put in the place of one.
+func (rs *recoveries) renewed(name string, u *unit) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if r := rs.m[name]; r != nil {
+		r.unit, r.policy = u, u.transport.Policy
+	}
 }
 
 // end forgets a recovery, and tells whether it still was the current one.
@@ -254,6 +266,7 @@ func (rs *recoveries) end(name string, r *recovery) bool {
 	defer rs.mu.Unlock()
 	current := rs.m[name] == r
 	if current {
+		rs.note(name)
 		delete(rs.m, name)
 	}
 	rs.any.Store(len(rs.m) > 0)
@@ -271,8 +284,12 @@ func (a *App) heal(name string, r *recovery, drained <-chan struct{}, before gat
 		return
 	}
 	a.begin(name, r)
-	a.gateway.Hold(name, before)
-	a.queue.reopenFor(name)
+	if !r.joined { // else the one that began it does so
+		a.gateway.Hold(name, before)
+		a.queue.hold(name, before)
+		a.queue.phase(name, phaseSlow, r.since)
+		a.queue.reopenFor(name)
+	}
 	tick := time.NewTicker(a.healing.span() / 60)
 	defer tick.Stop()
 	for {
@@ -282,7 +299,9 @@ func (a *App) heal(name string, r *recovery, drained <-chan struct{}, before gat
 			case left:
 				return
 			case done:
-				a.normal(name, r)
+				if a.normal(name, r) {
+					a.queue.phase(name, "", time.Time{})
+				}
 				return
 			}
 		case <-a.life.Done():
@@ -315,16 +334,17 @@ func (rs *recoveries) look(name string, r *recovery, now time.Time) (done, left 
 	return r.well(now, rs.span()), rs.m[name] != r
 }
 
-// normal ends a recovery: the endpoint has what it is configured with. Where
-// its limit is learned, the learning goes on from what it just bore.
-func (a *App) normal(name string, r *recovery) {
+// normal ends a recovery, if it is still the current one: the endpoint has what
+// it is configured with. Where its limit is learned, the learning goes on from
+// what it just bore.
+func (a *App) normal(name string, r *recovery) bool {
 	rs := &a.healing
 	rs.mu.Lock()
 	attempts, _ := r.sum(time.Now(), rs.span())
 	rate := float64(attempts) / rs.span().Seconds()
 	rs.mu.Unlock()
 	if !rs.end(name, r) {
-		return
+		return false
 	}
 	_, _, err := a.renew(name, func(p *policy.Policy) {
 		if l := &p.Limits; l.Rate == 0 && !l.Learn.Off && l.Learn.Start == 0 {
@@ -334,9 +354,10 @@ func (a *App) normal(name string, r *recovery) {
 	if err != nil {
 		a.observe.Logger().Error("endpoint not brought back to normal", slog.String("endpoint", name), slog.String("error", mask.Error(err)),
 			slog.String("advice", "reload the configuration, or restart heed"))
-		return
+		return true
 	}
 	a.observe.Logger().Info("endpoint recovered", slog.String("endpoint", name), slog.String("phase", "normal"))
+	return true
 }
 
 // reopenFor opens the gates of an endpoint in the queue again.

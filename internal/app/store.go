@@ -54,6 +54,9 @@ func (s *storage) open(ctx context.Context, q *config.Queue) (queue.Store, *queu
 	if err != nil {
 		return nil, nil, err
 	}
+	if dir := filepath.Dir(path); s.log != nil && !isFolder(dir) {
+		return nil, nil, fmt.Errorf("app: queue.path: there is no folder %s: make it, or name a file in one that exists", dir)
+	}
 	keys, err := s.keys(q, path)
 	if err != nil {
 		return nil, nil, err
@@ -65,6 +68,26 @@ func (s *storage) open(ctx context.Context, q *config.Queue) (queue.Store, *queu
 		Path: path, Keys: keys, Keep: queue.Keep{Answers: q.ResultTTL, Broken: q.DeadTTL}, Most: q.Max.Calls,
 	})
 	return store, keys, err
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// reserve keeps some room on the disk of the queue for those who make room on
+// it. Nil: the disk is another machine's.
+func (s *storage) reserve(q *config.Queue) *queue.Reserve {
+	path, err := s.path(q)
+	if err != nil || q.Store == config.QueuePostgres {
+		return nil
+	}
+	r := &queue.Reserve{Path: path + "-reserve"}
+	if err := r.Fill(); err != nil {
+		s.log.Warn("no room is kept on the disk of the queue", slog.String("kind", "queue"), slog.String("error", err.Error()),
+			slog.String("advice", "make room: on a full disk calls could not even be cancelled or purged"))
+	}
+	return r
 }
 
 // openPostgres opens the store that several gateways share.

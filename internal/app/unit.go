@@ -76,6 +76,9 @@ func (a *App) settings(cfg *config.Config, old map[string]*unit) (gateway.Settin
 	for i := range cfg.Endpoints {
 		e := &cfg.Endpoints[i]
 		u, err := m.unit(e, old[e.Name])
+		if err == nil && u != old[e.Name] && a.healing.slows(e.Name) { // it goes on being recovered
+			u, err = m.slow(e)
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -105,6 +108,18 @@ func (a *App) settings(cfg *config.Config, old map[string]*unit) (gateway.Settin
 		return s, nil, errors.Join(errs...)
 	}
 	return s, units, nil
+}
+
+// slow makes a unit with less of everything, for the time of a recovery. To a
+// reload that does not change the endpoint it is the same as one without.
+func (m *maker) slow(e *config.Endpoint) (*unit, error) {
+	changed := *e
+	slower(&changed.Policy)
+	u, err := m.unit(&changed, nil)
+	if err == nil {
+		u.spec.Endpoint = plain(*e)
+	}
+	return u, err
 }
 
 // maker makes units that call through the guard and are observed.

@@ -113,7 +113,7 @@ func (x *exchange) queue(u *url.URL, body []byte, h handover) *refusal {
 	if h.kept { // nothing new begins when the caller has given up
 		c.Expires = time.Now().Add(h.wait)
 	}
-	receipt, no := x.table.Later.take(x.r.Context(), c)
+	receipt, no := x.table.take(x.r.Context(), c)
 	if no != nil {
 		return no
 	}
@@ -121,22 +121,20 @@ func (x *exchange) queue(u *url.URL, body []byte, h handover) *refusal {
 }
 
 // take stores one call. It is on disk when there is no refusal.
-func (l *Later) take(ctx context.Context, c queue.Call) (queue.Receipt, *refusal) {
-	ctx = context.WithoutCancel(ctx)
-	receipts, err := l.Store.Enqueue(ctx, time.Now(), []queue.Call{c})
+func (t *table) take(ctx context.Context, c queue.Call) (queue.Receipt, *refusal) {
+	r, err := t.enqueue(ctx, c)
 	if err != nil {
-		return queue.Receipt{}, storeRefusal(err)
+		return r, storeRefusal(err)
 	}
-	switch r := receipts[0]; r.Admission {
+	switch r.Admission {
 	case queue.Full:
 		full := refuse(queueFull, "")
 		full.retryAt = time.Now().Add(10 * time.Second)
 		return r, &full
 	case queue.New:
-		l.watch(ctx, &c, r.ID)
-		l.Wake()
+		t.Later.Wake()
 	}
-	return receipts[0], nil
+	return r, nil
 }
 
 // queued makes the call that is kept of the request.
@@ -168,10 +166,13 @@ func (x *exchange) queued(u *url.URL, body []byte) (queue.Call, *refusal) {
 	if tp := r.Header["Traceparent"]; len(tp) == 1 && traceParent(tp[0]) {
 		c.TraceParent = tp[0]
 	}
-	if c.Key, no = x.key(u, body); no != nil {
+	var made bool
+	if c.Key, made, no = x.key(u, body); no != nil {
 		return queue.Call{}, no
 	}
-	c.Header = x.keptHeader()
+	if c.Header = x.keptHeader(); made {
+		c.Header[keyMade] = []string{"true"}
+	}
 	budget := x.asked.Budget
 	if x.asked.preferred {
 		budget = 0 // the wait of a caller, not the life of the call
@@ -215,40 +216,42 @@ func (x *exchange) keptHeader() http.Header {
 	}
 	delete(h, "Content-Length") // follows from the body
 	if retry {
-		h["Heed-Retry"] = []string{"off"}
+		h[retryField] = []string{"off"}
 	}
 	return h
 }
 
 // key finds the idempotency key of the call: the caller's, or one that is made
 // as the endpoint says. A provider that honours none does not get it; heed
-// still tells repeats by it.
-func (x *exchange) key(u *url.URL, body []byte) (string, *refusal) {
+// still tells repeats by it, but for one that is made at random here: nobody
+// repeats the request under it.
+func (x *exchange) key(u *url.URL, body []byte) (key string, made bool, refused *refusal) {
 	rt, m := x.route, x.r.Method
 	p := rt.Transport.Policy.WithDefaults()
 	k := &p.Key
 	honoured := k.Header != "" && slices.Contains(k.Methods, m)
 	switch lines := x.r.Header["Idempotency-Key"]; {
 	case x.asked.Key != "":
-		return x.asked.Key, nil
+		return x.asked.Key, false, nil
 	case lines != nil:
 		key, ok := readKey(lines, 255)
 		if !ok {
 			r := refuse(badField, "Idempotency-Key must be one key of 1 to 255 visible ASCII characters")
 			r.problem.Header = "Idempotency-Key"
-			return "", &r
+			return "", false, &r
 		}
-		return key, nil
+		return key, false, nil
 	case safe(m):
-		return "", nil
+		return "", false, nil
 	case rt.Async.DeriveKey, honoured && k.From == policy.KeyHash:
-		return x.hashKey(k, u, body)
+		key, refused = x.hashKey(k, u, body)
+		return key, false, refused
 	case rt.Async.RequireKey:
-		return "", no(keyRequired, "")
+		return "", false, no(keyRequired, "")
 	case honoured && k.From == policy.KeyRandom:
-		return randomKey(k.MaxLen), nil
+		return randomKey(k.MaxLen), true, nil
 	}
-	return "", nil
+	return "", false, nil
 }
 
 // hashKey derives the key from what the write is.
@@ -419,14 +422,17 @@ func (x *exchange) overtaken(e *heed.Error) bool {
 		return false
 	}
 	x.body = nil
+	asked := x.asked
+	x.asked.Budget = 0 // the wait of the caller, who waits no longer
 	c, no := x.queued(u, x.kept)
+	x.asked = asked
 	if no != nil || e.Report.Attempts > 0 && e.Executed != classify.No && !c.Repeatable {
 		return false
 	}
 	if e.RetryAt.After(c.NotBefore) && e.Reason == heed.Deferred {
 		c.NotBefore = e.RetryAt
 	}
-	receipt, no := x.table.Later.take(x.r.Context(), c)
+	receipt, no := x.table.take(x.r.Context(), c)
 	if no == nil {
 		no = x.received(receipt, &c, handover{})
 	}

@@ -93,6 +93,8 @@ var (
 		"Look at the call first: what runs ends by itself, and what is done is not sent again."}
 	sealedOff = kind{"call-sealed", 500, "proxy_internal_error", "The record of the call cannot be unsealed",
 		"Put the key with which it was sealed back into queue.keys."}
+	erased = kind{"call-erased", 410, "proxy_internal_response", "What the call said, or was answered, is no longer kept",
+		"What a call said is erased when it is done, and its answer after queue.result_ttl, with an idempotency key after queue.window."}
 	recoversNow = kind{"endpoint-recovers", 409, "http_request_denied", "The endpoint is being recovered already",
 		"Wait for it: GET /_heed/endpoints/{name}/recover shows where it is."}
 	noSuchEndpoint = kind{"unknown-endpoint", 404, "http_request_denied", "There is no such endpoint",
@@ -111,7 +113,7 @@ func (d *desk) refuse(err error) {
 	case errors.Is(err, queue.ErrKey):
 		r = no2(sealedOff, err)
 	case errors.Is(err, queue.ErrErased):
-		r = no2(notKept, err)
+		r = no2(erased, err)
 	case errors.Is(err, queue.ErrInvalid):
 		r = no2(badOrder, err)
 	default:
@@ -156,13 +158,24 @@ func (d *desk) list() error {
 	if err != nil {
 		return err
 	}
-	page, err := d.Store.List(d.r.Context(), f)
-	if err != nil {
-		return err
+	if f.Limit == 0 {
+		f.Limit = queue.DefaultLimit
 	}
-	out, now := listed{Calls: make([]shownCall, len(page.Calls)), Next: page.Next}, time.Now()
-	for i := range page.Calls {
-		out.Calls[i] = shown(&page.Calls[i], now)
+	out, now := listed{Calls: []shownCall{}}, time.Now()
+	for most := f.Limit; len(out.Calls) == 0 || out.Next != "" && len(out.Calls) < most; {
+		f.Limit = most - len(out.Calls)
+		page, err := d.Store.List(d.r.Context(), f)
+		if err != nil {
+			return err
+		}
+		for i := range page.Calls {
+			if c := &page.Calls[i]; !Watchman(c.Endpoint, c.State) {
+				out.Calls = append(out.Calls, shown(c, now))
+			}
+		}
+		if f.After, out.Next = page.Next, page.Next; page.Next == "" {
+			break
+		}
 	}
 	reply(d.w, out)
 	return nil
@@ -266,7 +279,11 @@ func (d *desk) show() error {
 	c, err := d.Store.Reveal(d.r.Context(), id)
 	switch {
 	case err == nil:
-		out.Request = &masked{Header: mask.Header(c.Header), Size: len(c.Body), Key: mask.Fingerprint(c.Key)}
+		shown := mask.Header(c.Header)
+		if own := c.Header[retryField]; own != nil { // written by heed
+			shown[retryField] = own
+		}
+		out.Request = &masked{Header: shown, Size: len(c.Body), Key: mask.Fingerprint(c.Key)}
 		if u, err := url.Parse(c.Callback); err == nil {
 			out.Request.Calls = u.Host
 		}
@@ -384,11 +401,17 @@ func (d *desk) edit() error {
 	}
 	id := d.r.PathValue("id")
 	c, err := d.Store.Reveal(d.r.Context(), id)
+	if errors.Is(err, queue.ErrErased) {
+		return fmt.Errorf("edit call %s: it is %s, and what it said is erased: %w", id, c.State, queue.ErrState)
+	}
 	if err != nil {
 		return err
 	}
 	r := c.Request
-	set(&r.Path, ch.Path)
+	if set(&r.Path, ch.Path); ch.Path != nil {
+		path, _, _ := strings.Cut(r.Path, "?")
+		r.PathTemplate = mask.Template(path)
+	}
 	if ch.Header != nil { // a name in lower case would pass by those who look for it
 		r.Header = http.Header{}
 		for k, lines := range *ch.Header {
@@ -404,6 +427,9 @@ func (d *desk) edit() error {
 	}
 	if err := d.Store.Edit(d.r.Context(), time.Now(), id, r); err != nil {
 		return err
+	}
+	if r.Callback != "" && !c.State.Ended() && c.Callback == "" {
+		d.t.watchAgain(d.r.Context(), id)
 	}
 	d.tellAudit("edit", slog.String("call_id", id))
 	return d.show()

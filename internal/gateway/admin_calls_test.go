@@ -98,7 +98,7 @@ func TestADeadCallIsEditedAndReplayed(t *testing.T) {
 			t.Errorf("got %+v", s)
 		}
 		wantProblem(t, l.operate("POST", at+"/replay", "", nil), 409, "call-state")
-		wantProblem(t, l.operate("PATCH", at, `{"body":"Z29vZA=="}`, nil), 410, "answer-not-kept")
+		wantProblem(t, l.operate("PATCH", at, `{"body":"Z29vZA=="}`, nil), 409, "call-state")
 	})
 }
 

@@ -58,7 +58,11 @@ func (d *desk) pause(name string) error {
 func (d *desk) holdTo(name string, h Hold) {
 	h.Since = time.Now().UTC()
 	d.g.Hold(name, h)
-	d.tellAudit(string(h.Mode), slog.String("endpoint", name), slog.Time("until", h.Until))
+	until := slog.Attr{} // which is left out
+	if !h.Until.IsZero() {
+		until = slog.Time("until", h.Until)
+	}
+	d.tellAudit(string(h.Mode), slog.String("endpoint", name), until)
 }
 
 func (d *desk) hold(name string) error {
@@ -74,10 +78,11 @@ func (d *desk) closeUntil(name string, s *span, mode Mode) error {
 	if err != nil {
 		return err
 	}
-	if err := d.gate(name, queue.GateChange{Closed: &until, Source: SourceOperator}); err != nil {
+	h := Hold{Mode: mode, Until: until}
+	if err := d.gate(name, h.Closing(name, time.Now())); err != nil {
 		return err
 	}
-	d.holdTo(name, Hold{Mode: mode, Until: until})
+	d.holdTo(name, h)
 	return nil
 }
 
@@ -104,13 +109,19 @@ func (d *desk) breaker(name string) error {
 }
 
 func (d *desk) drain(name string) error {
-	d.holdTo(name, Hold{Mode: Draining})
+	h := Hold{Mode: Draining}
+	if err := d.gate(name, h.Closing(name, time.Now())); err != nil {
+		return err
+	}
+	d.holdTo(name, h)
 	return nil
 }
 
 func (d *desk) resume(name string) error {
-	no, now := false, time.Now()
-	if err := d.gate(name, queue.GateChange{Paused: &no, Closed: &now, Source: ""}); err != nil {
+	no := false
+	change := new(Hold).Closing(name, time.Now())
+	change.Paused = &no
+	if err := d.gate(name, change); err != nil {
 		return err
 	}
 	d.g.Hold(name, Hold{})
@@ -160,7 +171,7 @@ func (d *desk) standing(name string) error {
 			return err
 		}
 		for _, g := range gates {
-			if g.Endpoint == name {
+			if g.Endpoint == name && !Internal(&g) {
 				out.Queue = append(out.Queue, shownGateOf(&g, time.Now()))
 			}
 		}

@@ -71,6 +71,17 @@ func (d *done) add(f *queue.Facts, at time.Time) {
 	}
 }
 
+// some counts n of calls, and names them if that is all of them.
+func (d *done) some(calls []queue.Facts, n int) {
+	if n < len(calls) {
+		d.Count += n
+		return
+	}
+	for i := range calls {
+		d.add(&calls[i], time.Time{})
+	}
+}
+
 // each calls do for the calls that the order selects among those in states.
 func (d *desk) each(c *chosen, states []queue.State, do func(*queue.Facts) error) error {
 	f, err := c.filter()
@@ -98,7 +109,9 @@ func (d *desk) each(c *chosen, states []queue.State, do func(*queue.Facts) error
 			return err
 		}
 		for i := range page.Calls {
-			if err := do(&page.Calls[i]); err != nil {
+			if c := &page.Calls[i]; Watchman(c.Endpoint, c.State) {
+				continue
+			} else if err := do(c); err != nil {
 				return err
 			}
 		}
@@ -123,6 +136,7 @@ func (d *desk) replayOne() error {
 	if err := d.Store.Replay(d.r.Context(), now, queue.Replay{ID: id, At: a.At, Expires: a.Expires}); err != nil {
 		return err
 	}
+	d.t.watchAgain(d.r.Context(), id)
 	d.Wake()
 	d.tellAudit("replay", slog.String("call_id", id))
 	return d.show()
@@ -138,7 +152,11 @@ func (d *desk) replayMany() error {
 		return err
 	}
 	out, now := done{DryRun: o.DryRun, Calls: []doneCall{}}, time.Now()
-	tell := func(f queue.Facts, at time.Time) { out.add(&f, at) }
+	tell := func(f queue.Facts, at time.Time) {
+		if out.add(&f, at); !o.DryRun {
+			d.t.watchAgain(d.r.Context(), f.ID)
+		}
+	}
 	if len(o.Filter.IDs) > 0 {
 		return d.did("replay", &o, &out, d.replayNamed(&o, every, tell))
 	}
@@ -185,10 +203,9 @@ func interval(rate string) (time.Duration, error) {
 
 func (d *desk) cancelOne() error {
 	id := d.r.PathValue("id")
-	if err := d.Store.Cancel(d.r.Context(), time.Now(), id); err != nil {
+	if err := d.t.cancel(d.r.Context(), id); err != nil {
 		return err
 	}
-	d.Bell.Settled([]queue.Settlement{{ID: id}})
 	d.tellAudit("cancel", slog.String("call_id", id))
 	return d.show()
 }
@@ -201,14 +218,13 @@ func (d *desk) cancelMany() error {
 	out := done{DryRun: o.DryRun, Calls: []doneCall{}}
 	err := d.each(&o.Filter, []queue.State{queue.Queued}, func(f *queue.Facts) error {
 		if !o.DryRun {
-			err := d.Store.Cancel(d.r.Context(), time.Now(), f.ID)
+			err := d.t.cancel(d.r.Context(), f.ID)
 			if errors.Is(err, queue.ErrState) || errors.Is(err, queue.ErrNotFound) {
 				return nil // it runs, or has ended
 			}
 			if err != nil {
 				return err
 			}
-			d.Bell.Settled([]queue.Settlement{{ID: f.ID}})
 		}
 		out.add(f, time.Time{})
 		return nil
@@ -222,28 +238,49 @@ func (d *desk) purge() error {
 		return err
 	}
 	out := done{DryRun: o.DryRun, Calls: []doneCall{}}
-	var ids []string
+	var meant []queue.Facts
 	ended := []queue.State{queue.Done, queue.Dead, queue.Quarantined, queue.Unknown, queue.Cancelled}
 	err := d.each(&o.Filter, ended, func(f *queue.Facts) error {
 		if f.State.Ended() {
-			ids = append(ids, f.ID)
-			out.add(f, time.Time{})
+			meant = append(meant, queue.Facts{ID: f.ID, State: f.State})
 		}
 		return nil
 	})
-	for err == nil && !o.DryRun && len(ids) > 0 {
-		n := min(len(ids), maxPage)
-		_, err = d.Store.Purge(d.r.Context(), ids[:n])
-		ids = ids[n:]
+	for err == nil && len(meant) > 0 {
+		some := meant[:min(len(meant), maxPage)]
+		meant = meant[len(some):]
+		n := len(some)
+		if !o.DryRun {
+			n, err = d.erase(some)
+		}
+		out.some(some, n)
 	}
 	return d.did("purge", &o, &out, err)
 }
 
-// did tells what came of an order.
+// erase purges calls and returns how many there were.
+func (d *desk) erase(calls []queue.Facts) (n int, err error) {
+	ids := make([]string, len(calls))
+	for i := range calls {
+		ids[i] = calls[i].ID
+	}
+	err = d.inReserve(func() error {
+		n, err = d.Store.Purge(d.r.Context(), ids)
+		return err
+	})
+	return n, err
+}
+
+// did tells what came of an order: the log keeps what was done of one that
+// failed on the way.
 func (d *desk) did(action string, o *order, out *done, err error) error {
-	if !o.DryRun && out.Count > 0 {
+	if !o.DryRun && (out.Count > 0 || err != nil) {
 		d.Wake()
-		d.tellAudit(action, slog.Int("calls", out.Count), slog.String("why", clip(o.Why)))
+		failed := slog.Attr{} // which is left out
+		if err != nil {
+			failed = slog.String("error", mask.Error(err))
+		}
+		d.tellAudit(action, slog.Int("calls", out.Count), slog.String("why", clip(o.Why)), failed)
 	}
 	if err != nil {
 		return err
@@ -267,7 +304,7 @@ func (d *desk) export() error {
 	enc := json.NewEncoder(d.w)
 	n, asked := 0, len(o.Filter.States)+len(o.Filter.IDs) > 0
 	err := d.each(&o.Filter, []queue.State{queue.Queued, queue.Dead, queue.Quarantined, queue.Unknown}, func(f *queue.Facts) error {
-		if f.Endpoint == callbackEndpoint || !asked && f.State == queue.Unknown && !f.Repeatable {
+		if f.Endpoint == callbackEndpoint || f.Endpoint == watchEndpoint || !asked && f.State == queue.Unknown && !f.Repeatable {
 			return nil
 		}
 		c, err := d.Store.Reveal(d.r.Context(), f.ID)
@@ -355,7 +392,7 @@ func readLine(r *bufio.Reader, limit int64) ([]byte, error) {
 func (d *desk) take1(n int, line []byte, out *imported) error {
 	e, err := queue.ParseEnvelope(line)
 	if err != nil {
-		out.Refused = append(out.Refused, badImport{n, mask.Error(err)})
+		out.Refused = append(out.Refused, badImport{n, strings.TrimPrefix(err.Error(), "read envelope: ")})
 		return nil
 	}
 	c, why := d.callOf(&e)
@@ -363,22 +400,21 @@ func (d *desk) take1(n int, line []byte, out *imported) error {
 		out.Refused = append(out.Refused, badImport{n, why})
 		return nil
 	}
-	receipts, err := d.Store.Enqueue(d.r.Context(), time.Now(), []queue.Call{c})
+	receipt, err := d.t.enqueue(d.r.Context(), c)
 	if err != nil {
 		return err
 	}
-	switch receipts[0].Admission {
+	switch receipt.Admission {
 	case queue.New:
-		d.watch(d.r.Context(), &c, receipts[0].ID)
 		out.Accepted++
 	case queue.Duplicate:
-		if _, err := d.Store.Get(d.r.Context(), receipts[0].ID); errors.Is(err, queue.ErrNotFound) {
+		if _, err := d.Store.Get(d.r.Context(), receipt.ID); errors.Is(err, queue.ErrNotFound) {
 			out.Erased++
 			return nil
 		}
 		out.Duplicates++
 	default:
-		out.Refused = append(out.Refused, badImport{n, "the queue says: " + receipts[0].Admission.String()})
+		out.Refused = append(out.Refused, badImport{n, "the queue says: " + receipt.Admission.String()})
 	}
 	return nil
 }
@@ -466,12 +502,18 @@ func (d *desk) queue() error {
 	}
 	out, now := shownQueue{Groups: []shownCount{}, Gates: []shownGate{}}, time.Now()
 	for _, c := range counts {
+		if Watchman(c.Endpoint, c.State) {
+			continue
+		}
 		out.Groups = append(out.Groups, shownCount{c.Endpoint, c.State.String(), c.Reason, c.N})
 		if !c.State.Ended() {
 			out.Depth += c.N
 		}
 	}
 	for _, g := range gates {
+		if Internal(&g) {
+			continue
+		}
 		if out.Gates = append(out.Gates, shownGateOf(&g, now)); !g.Due.IsZero() && !g.Due.After(now) && (out.Oldest.IsZero() || g.Due.Before(out.Oldest)) {
 			out.Oldest = utc(g.Due)
 		}

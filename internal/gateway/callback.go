@@ -97,77 +97,50 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// callBack queues the callback of a call that is about to end. What it tells
-// is looked up when it is sent: a call whose end was not stored is not ended.
-// A call that is sent once more because its end was lost has the same one.
-func (l *Later) callBack(ctx context.Context, c *queue.Call) error {
-	told, err := l.callbackOf(c, "-end-"+strconv.FormatInt(c.NextAt.UnixMilli(), 36))
+// parentOf is the id of the call that a callback or a watchman is about.
+func parentOf(c *queue.Call) string { return strings.Join(c.Header[parent], "") }
+
+// endOf ends the id of the callback of a call: each life of a call, which a
+// replay begins, has one end.
+func endOf(f *queue.Facts) string { return "-end-" + strconv.FormatInt(f.NextAt.UnixMilli(), 36) }
+
+// callBack queues the callback of a call that has ended as f says, or is about
+// to, and dismisses its watchman. What it tells is looked up when it is sent: a
+// call whose end was not stored is not ended. A call that is sent once more
+// because its end was lost has the same callback.
+func (l *Later) callBack(ctx context.Context, c *queue.Call, f *queue.Facts) error {
+	ctx = context.WithoutCancel(ctx)
+	told, err := l.callbackOf(c, f)
+	var receipts []queue.Receipt
 	if err == nil {
-		_, err = l.Store.Enqueue(context.WithoutCancel(ctx), time.Now(), []queue.Call{told})
+		receipts, err = l.Store.Enqueue(ctx, time.Now(), []queue.Call{told})
+	}
+	if err == nil && receipts[0].Admission == queue.Full {
+		err = errors.New("the queue is full")
 	}
 	if err != nil {
 		return fmt.Errorf("callback of call %s: %w", c.ID, err)
 	}
-	_ = l.Store.Cancel(context.WithoutCancel(ctx), time.Now(), c.ID+late) // if it stays, it finds nothing to tell
+	_ = l.Store.Cancel(ctx, time.Now(), c.ID+late) // if it stays, it queues the same callback
 	l.Wake()
 	return nil
 }
 
-// late ends the id of a watchman.
-const late = "-late"
-
-// watch queues the watchman of a call that was accepted. Without one only the
-// end of a call that nobody sends stays untold.
-func (l *Later) watch(ctx context.Context, c *queue.Call, id string) {
-	if c.Callback == "" {
-		return
-	}
-	call := *c
-	call.ID = id
-	if w, err := l.watchman(&call); err == nil {
-		_, _ = l.Store.Enqueue(ctx, time.Now(), []queue.Call{w})
-	}
-}
-
-// callbackOf makes the callback of a call.
-func (l *Later) callbackOf(c *queue.Call, suffix string) (queue.Call, error) {
+// callbackOf makes the callback of a call. It carries what is told, for when
+// the call is erased before the receiver is well.
+func (l *Later) callbackOf(c *queue.Call, f *queue.Facts) (queue.Call, error) {
 	u, err := l.Callbacks.allowed(c.Callback)
 	if err != nil {
 		return queue.Call{}, err
 	}
 	return queue.Call{
 		Facts: queue.Facts{
-			ID: c.ID + suffix, Endpoint: callbackEndpoint, Gate: strings.ToLower(u.Host), Method: http.MethodPost,
+			ID: c.ID + endOf(f), Endpoint: callbackEndpoint, Gate: strings.ToLower(u.Host), Method: http.MethodPost,
 			Template: mask.Template(u.Path), Tenant: c.Tenant, Priority: c.Priority, CorrelationID: c.CorrelationID,
 			TraceParent: c.TraceParent, Repeatable: true, Expires: time.Now().Add(callbackExpiry),
 		},
-		Request: queue.Request{Path: c.Callback, Header: http.Header{parent: {c.ID}}},
+		Request: queue.Request{Path: c.Callback, Header: http.Header{parent: {c.ID}}, Body: message(f)},
 	}, nil
-}
-
-// watchman makes the callback that is sent when a call has expired in the
-// queue, or was cancelled: nobody sends it then, so that nobody would tell.
-func (l *Later) watchman(c *queue.Call) (queue.Call, error) {
-	w, err := l.callbackOf(c, late)
-	if err != nil {
-		return w, err
-	}
-	w.NotBefore = c.Expires.Add(watchAfter)
-	w.Expires = c.Expires.Add(callbackExpiry)
-	w.Header[watches] = []string{"true"}
-	return w, nil
-}
-
-// watchAfter is how long after its expiry a call is looked at again; by then
-// the store has ended it.
-const watchAfter = 30 * time.Second
-
-// watches marks a watchman.
-const watches = "Heed-Watches"
-
-// unseen tells whether the end of a call came without anybody sending it.
-func unseen(f *queue.Facts) bool {
-	return f.State == queue.Cancelled || f.State == queue.Dead && f.Reason == queue.ReasonExpired && !f.Ended.Before(f.Expires)
 }
 
 func (cb *Callbacks) allowed(text string) (*url.URL, error) {
@@ -185,22 +158,39 @@ func (t *table) untold(err error) {
 	}
 }
 
+// news is what a callback tells, as far as that is known by now. Nothing: the
+// call has not ended.
+func (t *table) news(ctx context.Context, c *queue.Call) ([]byte, error) {
+	f, err := t.Later.Store.Get(ctx, parentOf(c))
+	switch {
+	case errors.Is(err, queue.ErrNotFound):
+		return c.Body, err
+	case err != nil:
+		return nil, nil
+	case !f.State.Ended():
+		return nil, nil
+	case len(c.Body) > 0 && !strings.HasSuffix(c.ID, endOf(&f)): // it was replayed since, and that end has a callback of its own
+		return c.Body, nil
+	}
+	return message(&f), nil
+}
+
 // sendCallback tells the end of a call.
 func (t *table) sendCallback(ctx context.Context, c *queue.Call) queue.Outcome {
 	now := time.Now()
-	f, err := t.Later.Store.Get(ctx, strings.Join(c.Header[parent], ""))
-	watchman := len(c.Header[watches]) > 0
+	body, err := t.news(ctx, c)
 	switch {
-	case errors.Is(err, queue.ErrNotFound), err == nil && watchman && !unseen(&f):
-		return queue.Outcome{State: queue.Cancelled, Reason: queue.ReasonCancelled} // nothing is left to tell
-	case err != nil || !f.State.Ended():
+	case body == nil && err != nil:
+		return t.lost(ctx, c)
+	case body == nil:
 		return queue.Outcome{State: queue.Queued, Until: now.Add(time.Second), Source: string(policy.WaitBackoff)}
 	}
 	u, err := t.Later.Callbacks.allowed(c.Path)
 	if err != nil {
-		return (&ended{reason: heed.NotAllowed, why: err.Error()}).outcome(now, c)
+		o := (&ended{reason: heed.NotAllowed, why: err.Error()}).outcome(now, c)
+		t.finish(ctx, c, &o)
+		return o
 	}
-	body := message(&f)
 	signed := *c
 	signed.Key = "msg_" + c.ID
 	req := &http.Request{Method: http.MethodPost, URL: u, ContentLength: int64(len(body)), Header: http.Header{
@@ -217,8 +207,8 @@ func (t *table) sendCallback(ctx context.Context, c *queue.Call) queue.Outcome {
 	return o
 }
 
-// told is what a callback says.
-type told struct {
+// tidings are what a callback says.
+type tidings struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"`
 	Data      toldCall  `json:"data"`
@@ -237,7 +227,7 @@ type toldCall struct {
 }
 
 func message(f *queue.Facts) []byte {
-	body, err := json.Marshal(told{
+	body, err := json.Marshal(tidings{
 		Type: "call." + f.State.String(), Timestamp: f.Ended.UTC(),
 		Data: toldCall{f.ID, f.State.String(), f.Endpoint, f.Method, f.CorrelationID, f.Status, f.Reason, f.Ladder.Attempts, callsPath + "/" + f.ID},
 	})

@@ -38,6 +38,19 @@ func (l *later) hooks() (list []sight) {
 	return list
 }
 
+// told is what the receiver was told, in order.
+func (l *later) told() (said []string) {
+	l.Helper()
+	for _, s := range l.hooks() {
+		var m tidings
+		if err := json.Unmarshal([]byte(s.body), &m); err != nil {
+			l.Fatal(err)
+		}
+		said = append(said, m.Type+" "+m.Data.Reason)
+	}
+	return said
+}
+
 func TestTheEndOfACallIsToldOnceItIsStoredAndSigned(t *testing.T) {
 	withCallbacks(t, func(l *later) {
 		at := l.async("POST", "/api/x", "b", "Heed-Callback", "https://hooks.test/done?for=7", "Heed-Correlation-Id", "c-1")
@@ -134,15 +147,8 @@ func TestACallThatExpiresInTheQueueIsToldToo(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
-		var said []string
-		for _, s := range l.hooks() {
-			var m told
-			if err := json.Unmarshal([]byte(s.body), &m); err != nil {
-				t.Fatal(err)
-			}
-			said = append(said, m.Type+" "+m.Data.Reason)
-		}
-		if diff := cmp.Diff(said, []string{"call.dead expired", "call.cancelled canceled"}); diff != "" {
+		said := l.told()
+		if diff := cmp.Diff(said, []string{"call.cancelled canceled", "call.dead expired"}); diff != "" {
 			t.Errorf("told (-got +want):\n%s", diff)
 		}
 	})

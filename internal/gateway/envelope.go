@@ -58,7 +58,7 @@ func (x *exchange) envelope() *refusal {
 		c.Expires = e.Expires
 		x.route.settleTerms(&c, 0)
 	}
-	receipt, no := x.table.Later.take(x.r.Context(), c)
+	receipt, no := x.table.take(x.r.Context(), c)
 	if no != nil {
 		return no
 	}

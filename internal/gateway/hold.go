@@ -37,9 +37,10 @@ type Hold struct {
 
 // holds are the endpoints that are held back.
 type holds struct {
-	any atomic.Bool // for requests, which rarely meet one
-	mu  sync.Mutex
-	m   map[string]Hold
+	any     atomic.Bool // for requests, which rarely meet one
+	mu      sync.Mutex
+	m       map[string]Hold
+	changed map[string]time.Time // here, last
 }
 
 // Hold holds an endpoint back in this process, or lets it go with the zero
@@ -47,16 +48,87 @@ type holds struct {
 func (g *Gateway) Hold(name string, h Hold) {
 	g.holds.mu.Lock()
 	defer g.holds.mu.Unlock()
-	if h.Mode == "" {
-		delete(g.holds.m, name)
-	} else {
-		if g.holds.m == nil {
-			g.holds.m = map[string]Hold{}
-		}
-		g.holds.m[name] = h
+	if g.holds.changed == nil {
+		g.holds.changed = map[string]time.Time{}
 	}
-	g.holds.any.Store(len(g.holds.m) > 0)
+	g.holds.changed[name] = time.Now()
+	g.holds.set(name, h)
 }
+
+func (hs *holds) set(name string, h Hold) {
+	if h.Mode == "" {
+		delete(hs.m, name)
+	} else {
+		if hs.m == nil {
+			hs.m = map[string]Hold{}
+		}
+		hs.m[name] = h
+	}
+	hs.any.Store(len(hs.m) > 0)
+}
+
+// What the gate of a whole endpoint says of how it is held, in the word of who
+// closed it. Whoever shares the queue, and a restart, learns it from there.
+var gateWords = map[Mode]string{
+	Paused: SourceOperator, ForcedOpen: "operator-open", Draining: "operator-drain", Recovering: "recovering",
+}
+
+// holdOf reads how an endpoint is held off its gate.
+func holdOf(gate *queue.Gate, now time.Time) Hold {
+	if gate.Paused {
+		return Hold{Mode: Paused}
+	}
+	if gate.Source == gateWords[Draining] {
+		return Hold{Mode: Draining}
+	}
+	if !gate.Closed.After(now) {
+		return Hold{}
+	}
+	for mode, word := range gateWords {
+		if word == gate.Source {
+			return Hold{Mode: mode, Until: gate.Closed}
+		}
+	}
+	return Hold{}
+}
+
+// Closing is the change of the gate of an endpoint that tells of a hold, and
+// with the zero Hold that there is none. Whether it is paused stays as it is.
+func (h *Hold) Closing(name string, now time.Time) queue.GateChange {
+	until := h.Until
+	if h.Mode == "" {
+		until = now
+	}
+	return queue.GateChange{Endpoint: name, Closed: &until, Source: gateWords[h.Mode]}
+}
+
+// Follow takes up how the gates of the queue, as they were at an instant, say
+// that endpoints are held back. What was changed here since then stays.
+func (g *Gateway) Follow(gates []queue.Gate, at time.Time) {
+	g.holds.mu.Lock()
+	defer g.holds.mu.Unlock()
+	now := time.Now()
+	for i := range gates {
+		name := gates[i].Endpoint
+		if gates[i].Key != "" || !g.holds.changed[name].Before(at) {
+			continue
+		}
+		h, is := holdOf(&gates[i], now), g.holds.m[name]
+		if h.Mode == is.Mode && h.Until.Equal(is.Until) {
+			continue
+		}
+		h.Since = now.UTC()
+		g.holds.set(name, h)
+	}
+}
+
+// RecoveryGate is the key of a gate that no call has: what it says of an
+// endpoint is whether, and since when, it is being recovered.
+const RecoveryGate = "_recovery"
+
+// Internal tells whether a gate is one of the queue's own that nobody needs to
+// see.
+func Internal(g *queue.Gate) bool { return g.Endpoint == watchEndpoint || g.Key == RecoveryGate }
 
 // Held tells whether an endpoint is held back, and how.
 func (g *Gateway) Held(name string) (Hold, bool) {
@@ -97,6 +169,9 @@ func (x *exchange) heldBack(u *url.URL, h Hold, how handover, later bool) {
 		x.refuse(r)
 		return
 	}
+	if !later {
+		x.asked.Budget = 0 // the wait of the caller, who waits no longer
+	}
 	body, no := x.wholeBody()
 	if no == nil {
 		no = x.queue(u, body, how)
@@ -107,17 +182,14 @@ func (x *exchange) heldBack(u *url.URL, h Hold, how handover, later bool) {
 }
 
 // holdBack keeps a call in the queue that was claimed before its endpoint was
-// held back.
+// held back. Its gate is not touched: it is closed where it has to be, and
+// another gateway may know that it is open again.
 func (g *Gateway) holdBack(name string) (queue.Outcome, bool) {
 	h, held := g.Held(name)
 	if !held || h.Mode == Draining {
 		return queue.Outcome{}, false
 	}
-	until := h.Until
-	if until.IsZero() {
-		until = time.Now().Add(time.Second)
-	}
-	return queue.Outcome{State: queue.Queued, Until: until, Scope: queue.ScopeGate, Source: SourceOperator, Reason: queue.ReasonHandedBack}, true
+	return queue.Outcome{State: queue.Queued, Until: time.Now().Add(time.Second), Source: SourceOperator, Reason: queue.ReasonHandedBack}, true
 }
 
 // Recovery is where an endpoint stands that is being brought back to normal.
@@ -167,8 +239,9 @@ type Roads interface {
 //	POST /_heed/endpoints/{name}/recover
 //	GET  /_heed/endpoints/{name}/recover
 //
-// Each answers with how the endpoint stands. pause and hold close the gates in
-// the queue too, for all gateways that share it and over a restart.
+// Each answers with how the endpoint stands. All of them are kept in the queue
+// too, for the gateways that share it, which follow within a second or two, and
+// over a restart.
 func (g *Gateway) adminEndpoints(mux *http.ServeMux) {
 	for pattern, do := range map[string]func(*desk, string) error{
 		"GET /_heed/endpoints/{name}":          func(*desk, string) error { return nil },

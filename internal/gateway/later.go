@@ -34,13 +34,63 @@ type Later struct {
 	// Body and Answer are the most that is kept of one request and one answer,
 	// in bytes.
 	Body, Answer int64
-	// Window is how long an idempotency key stays taken.
+	// Window is how long an idempotency key stays taken, and the answer of its
+	// call is kept: a repeat within it gets the first answer. So the disk holds
+	// the answers of all calls with a key that came within it.
 	Window time.Duration
 	// Ending is closed when the process is about to end: who waits for the end
 	// of a call that is on disk is told how it stands. nil: it never ends.
 	Ending <-chan struct{}
 	// Callbacks is whom the end of a call may be told. nil: nobody.
 	Callbacks *Callbacks
+	// Shared tells that other gateways have the store too: what this one does not
+	// know, such as an endpoint, another one may.
+	Shared bool
+	// Reserve is room on the disk for those who make room on it. nil: none.
+	Reserve *queue.Reserve
+	// Taken is told of each call that was handed in whether it is on disk, or
+	// known: else why it is not, a word of Refusals, with the error if the store
+	// failed. nil: nobody.
+	Taken func(refused string, err error)
+	// Trouble tells why nothing is taken in now. Empty, or nil: it is.
+	Trouble func() string
+}
+
+// Why a call was not taken in.
+const (
+	RefusedStorage = "storage" // the disk is full, or fails
+	RefusedFull    = "full"    // the queue holds as many calls as it may
+	RefusedClosed  = "closed"  // the process ends
+)
+
+// Refusals lists them.
+var Refusals = []string{RefusedStorage, RefusedFull, RefusedClosed}
+
+// taken tells what became of a call that was handed in.
+func (l *Later) taken(receipts []queue.Receipt, err error) {
+	if l.Taken == nil || errors.Is(err, queue.ErrInvalid) {
+		return
+	}
+	refused := ""
+	switch {
+	case errors.Is(err, queue.ErrClosed):
+		refused = RefusedClosed
+	case err != nil:
+		refused = RefusedStorage
+	case receipts[0].Admission == queue.Full:
+		refused = RefusedFull
+	}
+	l.Taken(refused, err)
+}
+
+// inReserve does what makes room on the disk, in the room that is kept for it
+// if need be.
+func (l *Later) inReserve(do func() error) error {
+	err := do()
+	if errors.Is(err, queue.ErrFull) && l.Reserve.Spend(time.Now()) {
+		err = do()
+	}
+	return err
 }
 
 // Async is what an endpoint does later.
@@ -84,7 +134,8 @@ var (
 	queueFull = kind{"queue-full", 503, "connection_limit_reached", "The queue holds as many calls as it may",
 		"Try again after Retry-After, or raise queue.max.calls in heed.yaml."}
 	diskFull = kind{"queue-disk-full", 507, "proxy_internal_error", "The disk of the queue is full",
-		"Nothing was accepted. Make room on the disk of the queue, then send the call again; calls whose callers wait go on."}
+		"Nothing was done. Make room on the disk of the queue: heed calls purge --state done and heed calls cancel work on a full disk too, " +
+			"with room that is kept for them. Then send the call again; calls whose callers wait go on."}
 	queueDown = kind{"queue-unavailable", 503, "proxy_internal_error", "The queue cannot be written or read",
 		"Nothing was accepted. The log of the process says why; send the call again when that is mended."}
 	tooLargeToKeep = kind{"body-too-large-to-queue", 413, "http_request_error", "The request body is larger than what is kept in the queue",
@@ -98,7 +149,7 @@ var (
 	badEnvelope = kind{"bad-envelope", 400, "http_request_error", "The body is not an envelope",
 		"Send one JSON object: {\"heed\": 1, \"endpoint\": …, \"method\": …, \"path\": …, \"body\": base64}."}
 	noCall = kind{"unknown-call", 404, "http_request_denied", "There is no such call",
-		"It may have been erased: answers are kept for queue.result_ttl, other calls for queue.dead_ttl."}
+		"It may have been erased: answers are kept for queue.result_ttl, those with an idempotency key for queue.window, other calls for queue.dead_ttl."}
 	callRuns = kind{"call-running", 409, "http_request_denied", "The call is being sent",
 		"Wait for its end."}
 	callEnded = kind{"call-ended", 409, "http_request_denied", "The call has ended",
@@ -106,7 +157,7 @@ var (
 	callOpen = kind{"call-not-ended", 409, "http_request_denied", "The call has not ended",
 		"Ask again after Retry-After, or with ?wait=30s."}
 	notKept = kind{"answer-not-kept", 410, "proxy_internal_response", "The answer is no longer kept",
-		"It was larger than queue.max.answer, or older than queue.result_ttl."}
+		"It was larger than queue.max.answer, or older than queue.result_ttl (with an idempotency key: than queue.window)."}
 	unread = kind{"answer-unavailable", 503, "proxy_internal_error", "The answer of the call cannot be read now",
 		"The call has ended and need not be sent again: ask at Location after Retry-After."}
 	badCallback = kind{"callback-not-allowed", 403, "http_request_denied", "Heed-Callback names a host that may not be told",

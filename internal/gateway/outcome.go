@@ -31,14 +31,20 @@ type ended struct {
 // ends of the Transport become states of the queue.
 func (e *ended) outcome(now time.Time, c *queue.Call) queue.Outcome {
 	o := queue.Outcome{Reason: string(e.reason), Attempts: e.trail, Delay: e.rep.Ladder.Delay}
-	for _, a := range e.trail {
-		o.Waited += a.Waited
+	for i, a := range e.trail {
+		if o.Waited += a.Waited; i > 0 && a.Waited > 0 { // waited for under the lease
+			o.Waits++
+		}
 	}
 	if n := len(e.trail); n > 0 {
 		e.trail[n-1].Climbed = climbed(e.rep.Ladder)
 	}
 	if len(e.trail) > 0 || e.class != classify.Unknown {
 		o.Class = e.class.String()
+	}
+	if e.again() && e.odd() && e.oddities(c) >= mostOdd {
+		e.reason = oddReasons[e.class]
+		o.Reason = string(e.reason)
 	}
 	switch e.reason {
 	case "":
@@ -74,6 +80,40 @@ func (e *ended) outcome(now time.Time, c *queue.Call) queue.Outcome {
 // odd tells that the last answer was not what it claimed to be.
 func (e *ended) odd() bool {
 	return e.class == classify.Invalid || e.class == classify.Truncated || e.class == classify.Stale
+}
+
+// mostOdd is how many answers that are none a call gets before a person looks,
+// where the policy has no retry.attempts, which counts all attempts: what is
+// answered eight times with the same nonsense is not mended by a ninth request.
+const mostOdd = 8
+
+var oddReasons = map[classify.Class]heed.Reason{
+	classify.Invalid: heed.InvalidAnswer, classify.Truncated: heed.TruncatedAnswer, classify.Stale: heed.StaleAnswer,
+}
+
+// again tells that the call would be sent once more.
+func (e *ended) again() bool {
+	switch e.reason {
+	case heed.Deferred, heed.QuotaWait, heed.OverCeiling, heed.BreakerOpen, heed.RetryBudget, heed.DeadlineExceeded:
+		return true
+	}
+	return false
+}
+
+// oddities counts the answers that were none, since the call was taken in or
+// replayed.
+func (e *ended) oddities(c *queue.Call) (n int) {
+	earlier := c.Trail[max(len(c.Trail)-c.Ladder.Attempts, 0):]
+	for _, trail := range [][]queue.Attempt{earlier, e.trail} {
+		for _, a := range trail {
+			for class := range oddReasons {
+				if a.Class == class.String() {
+					n++
+				}
+			}
+		}
+	}
+	return n
 }
 
 func climbed(l call.Ladder) json.RawMessage {
@@ -168,7 +208,7 @@ func (e *ended) note(now time.Time, c *queue.Call, o *queue.Outcome) *queue.Note
 	if do := remedies[e.reason]; do != "" && o.State == queue.Dead && o.Reason != queue.ReasonExpired {
 		n.Do = strings.Replace(do, " ID ", " "+c.ID+" ", 1)
 	}
-	if c.Endpoint == callbackEndpoint && e.reason == heed.NotAllowed {
+	if (c.Endpoint == callbackEndpoint || c.Endpoint == watchEndpoint) && e.reason == heed.NotAllowed {
 		n.Do = "list its host under queue.callbacks.hosts in heed.yaml, then replay; or purge it"
 	}
 	return &n

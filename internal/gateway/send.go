@@ -28,21 +28,30 @@ func (g *Gateway) Send(ctx context.Context, c queue.Call) (out queue.Outcome) {
 			out = t.broke(&c, thrown)
 		}
 	}()
-	if c.Endpoint == callbackEndpoint {
+	switch c.Endpoint {
+	case callbackEndpoint:
 		return t.sendCallback(ctx, &c)
+	case watchEndpoint:
+		return t.watchOver(ctx, &c)
 	}
 	rt := t.routes[c.Endpoint]
 	if out, held := g.holdBack(c.Endpoint); held {
 		return out
 	}
-	if rt == nil { // it may be configured again
-		return queue.Outcome{State: queue.Queued, Until: time.Now().Add(time.Minute), Scope: queue.ScopeGate,
+	if rt == nil { // it may be configured again, or another gateway has it
+		out := queue.Outcome{State: queue.Queued, Until: time.Now().Add(time.Minute), Scope: queue.ScopeGate,
 			Source: SourceOperator, Reason: reasonNoEndpoint}
+		if t.Later.Shared {
+			out.Until, out.Scope = time.Now().Add(5*time.Second), queue.ScopeCall
+		}
+		return out
 	}
 	path, query, _ := strings.Cut(c.Path, "?")
 	u, wrong := rt.target(path, query)
 	if wrong != "" {
-		return (&ended{reason: heed.NotAllowed, why: wrong}).outcome(time.Now(), &c)
+		out = (&ended{reason: heed.NotAllowed, why: wrong}).outcome(time.Now(), &c)
+		t.finish(ctx, &c, &out)
+		return out
 	}
 	s := sending{table: t, route: rt, call: &c}
 	req := (&http.Request{
@@ -59,6 +68,12 @@ func (g *Gateway) Send(ctx context.Context, c queue.Call) (out queue.Outcome) {
 	return out
 }
 
+// Fields that are kept with a call and are meant for heed.
+const (
+	retryField = "Heed-Retry"    // off: one attempt
+	keyMade    = "Heed-Key-Made" // its key is one that the caller does not know
+)
+
 // Words of the queue beside those of policy.WaitSource and heed.Reason.
 const (
 	SourceOperator   = "operator"
@@ -74,6 +89,8 @@ func (t *table) broke(c *queue.Call, thrown any) queue.Outcome {
 	}
 	out := queue.Rescue(&c.Facts)
 	out.Until = time.Now().Add(time.Minute)
+	out.Note = applied(c, &out).Note
+	t.finish(context.Background(), c, &out)
 	return out
 }
 
@@ -116,7 +133,7 @@ func (s *sending) send(req *http.Request) *ended {
 	}
 	x := exchange{table: s.table, route: s.route, r: req, asked: asked{Call: heed.Call{
 		CorrelationID: id, Tenant: c.Tenant, Priority: c.Priority, Budget: budget, Key: c.Key,
-		RetryOff: len(c.Header["Heed-Retry"]) > 0, Queued: true, Ladder: ladderOf(&c.Facts), Observe: s.note,
+		RetryOff: len(c.Header[retryField]) > 0, Queued: true, Ladder: ladderOf(&c.Facts), Observe: s.note,
 	}}}
 	resp, err := x.send(req.WithContext(heed.WithCall(req.Context(), x.asked.Call)))
 	if err != nil {
@@ -141,18 +158,31 @@ func (s *sending) note(e heed.Event) {
 	}
 	at := e.Time.Add(-e.Elapsed)
 	a := queue.Attempt{At: at, Status: e.Status, Class: e.Class.String(), WaitSource: s.wait, Reason: e.Reason}
-	before := s.call.Ladder.Last
+	before := waitsSince(&s.call.Facts)
 	if n := len(s.trail); n > 0 {
 		before = s.trail[n-1].At
-	}
-	if before.IsZero() {
-		before = s.call.Created
 	}
 	if !before.IsZero() {
 		a.Waited = max(at.Sub(before), 0).Round(time.Millisecond)
 	}
 	s.trail = append(s.trail, a)
 	s.wait = string(e.WaitSource)
+}
+
+// waitsSince is since when a call waits for its next attempt. One that was
+// replayed did not wait until then: it had ended, and was a person's.
+func waitsSince(f *queue.Facts) time.Time {
+	first := f.Created
+	if f.NotBefore.After(first) {
+		first = f.NotBefore
+	}
+	switch {
+	case !f.Ladder.Last.IsZero():
+		return f.Ladder.Last
+	case len(f.Trail) > 0, f.Ladder.Waits == 0 && f.NextAt.After(first):
+		return f.NextAt
+	}
+	return f.Created
 }
 
 // failed is the end without an answer.
@@ -195,11 +225,35 @@ func (s *sending) answered(resp *http.Response) *ended {
 	return e
 }
 
+// keep has the answer to a call with a key kept for as long as the key is taken:
+// whoever repeats the request is to get the first answer, and gets none if that
+// is gone before. It costs the room of these answers for queue.window.
+func (t *table) keep(c *queue.Call, o *queue.Outcome) {
+	if c.Key == "" || c.Header[keyMade] != nil || c.Endpoint == callbackEndpoint {
+		return
+	}
+	window := t.Later.Window
+	if window <= 0 {
+		window = queue.DefaultKeyWindow
+	}
+	o.KeptUntil = c.Created.Add(max(window, c.Expires.Sub(c.Created)))
+}
+
+// applied are the facts of a call as they are about to be.
+func applied(c *queue.Call, o *queue.Outcome) queue.Facts {
+	f := c.Facts
+	f.Trail = nil
+	with := *o
+	f.Apply(time.Now(), &with, queue.Keep{})
+	return f
+}
+
 // finish tells of a call that has ended: the log, and whoever asked to be told.
 func (t *table) finish(ctx context.Context, c *queue.Call, o *queue.Outcome) {
 	if !o.State.Ended() {
 		return
 	}
+	t.keep(c, o)
 	if o.State.Broken() && t.Log != nil {
 		t.Log.LogAttrs(ctx, slog.LevelError, "queued call broke", slog.String("kind", "queue"),
 			slog.String("endpoint", c.Endpoint), slog.String("method", c.Method), slog.String("path", c.Template),
@@ -208,6 +262,7 @@ func (t *table) finish(ctx context.Context, c *queue.Call, o *queue.Outcome) {
 			slog.Int("attempts", o.Note.Attempts), slog.String("advice", o.Note.Do), slog.String("replay", o.Note.Replay))
 	}
 	if c.Callback != "" {
-		t.untold(t.Later.callBack(ctx, c))
+		f := applied(c, o)
+		t.untold(t.Later.callBack(ctx, c, &f))
 	}
 }

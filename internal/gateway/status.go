@@ -244,7 +244,7 @@ func (x *exchange) cancel(id string) *refusal {
 		return no
 	}
 	l := x.table.Later
-	err := l.Store.Cancel(x.r.Context(), time.Now(), id)
+	err := x.table.cancel(x.r.Context(), id)
 	if errors.Is(err, queue.ErrState) {
 		k := callRuns
 		if now, err := l.Store.Get(x.r.Context(), id); err == nil && now.State.Ended() {
@@ -259,6 +259,5 @@ func (x *exchange) cancel(id string) *refusal {
 	if err != nil {
 		return storeRefusal(err)
 	}
-	l.Bell.Settled([]queue.Settlement{{ID: id}})
 	return x.status(id)
 }

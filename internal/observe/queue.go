@@ -21,16 +21,25 @@ type QueueGate struct {
 	Closed         bool      // by the provider, a breaker or an operator
 }
 
-// QueueNumbers is the queue at one moment.
+// QueueRefusal is how many calls were not taken in, by a reason of a closed set.
+type QueueRefusal struct {
+	Reason string
+	Calls  uint64
+}
+
+// QueueNumbers is the queue at one moment. What is there is shown also when the
+// rest could not be read.
 type QueueNumbers struct {
-	Counts []QueueCount
-	Gates  []QueueGate
+	Counts  []QueueCount
+	Gates   []QueueGate
+	Refused []QueueRefusal
 }
 
 var (
 	queueDesc    = desc("queue_calls", "Calls in the queue, by state and, once ended, by reason.", "endpoint", "state", "reason")
 	dueDesc      = desc("queue_oldest_due_seconds", "For how long the longest-due call of a quota key has been due.", "endpoint", "gate")
 	shutDesc     = desc("queue_gate_closed", "1 while nothing of a quota key is taken out of the queue.", "endpoint", "gate")
+	refusedDesc  = desc("queue_refused_total", "Calls that the queue did not take in, by reason.", "reason")
 	queueErrDesc = desc("queue_read_errors_total", "Times the numbers of the queue could not be read.")
 )
 
@@ -54,7 +63,7 @@ func (o *Observer) Queue(read func() (QueueNumbers, error)) error {
 
 // Describe implements prometheus.Collector.
 func (p *queuePage) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queueDesc, dueDesc, shutDesc, queueErrDesc} {
+	for _, d := range []*prometheus.Desc{queueDesc, dueDesc, shutDesc, refusedDesc, queueErrDesc} {
 		ch <- d
 	}
 }
@@ -66,6 +75,9 @@ func (p *queuePage) Collect(ch chan<- prometheus.Metric) {
 		p.errors.Inc()
 	}
 	ch <- p.errors
+	for _, r := range n.Refused {
+		ch <- prometheus.MustNewConstMetric(refusedDesc, prometheus.CounterValue, float64(r.Calls), r.Reason)
+	}
 	now := time.Now()
 	for _, c := range n.Counts {
 		ch <- gauge(queueDesc, float64(c.Calls), c.Endpoint, c.State, c.Reason)

@@ -96,6 +96,9 @@ type Facts struct {
 	// KeptUntil is when an ended call is erased. Zero: not ended.
 	KeptUntil time.Time
 	Size      int // bytes of the body as it was enqueued
+	// Begun is since when a call that is Running may have been sent. Zero: it
+	// was not begun, or the store does not know since when.
+	Begun time.Time
 }
 
 // MaxTrail is how many attempts are kept of one call.
@@ -136,6 +139,9 @@ type Request struct {
 	Key string
 	// Callback is where the end of the call is told. Empty: nowhere.
 	Callback string
+	// PathTemplate is that of an edited Path: Edit makes it Facts.Template.
+	// Empty: that stays. It is not part of the record.
+	PathTemplate string
 }
 
 // String tells sizes only.

@@ -47,6 +47,16 @@ func (e Envelope) String() string {
 // GoString is String.
 func (e Envelope) GoString() string { return e.String() }
 
+// unfit says what is wrong with an envelope. It is ErrInvalid.
+type unfit string
+
+func (e unfit) Error() string { return string(e) }
+
+// Unwrap returns ErrInvalid, whose word the text does not repeat.
+func (e unfit) Unwrap() error { return ErrInvalid }
+
+func unfitf(format string, args ...any) error { return unfit(fmt.Sprintf(format, args...)) }
+
 // ParseEnvelope reads one envelope. It is strict: a field that is misspelt
 // would silently not be honoured.
 func ParseEnvelope(text []byte) (Envelope, error) {
@@ -57,10 +67,10 @@ func ParseEnvelope(text []byte) (Envelope, error) {
 		return Envelope{}, fmt.Errorf("read envelope: %w", plain(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Envelope{}, fmt.Errorf("read envelope: more follows after it: give one JSON object: %w", ErrInvalid)
+		return Envelope{}, fmt.Errorf("read envelope: %w", unfit("more follows after it: give one JSON object"))
 	}
 	if err := e.check(); err != nil {
-		return Envelope{}, fmt.Errorf("read envelope: %w: %w", err, ErrInvalid)
+		return Envelope{}, fmt.Errorf("read envelope: %w", err)
 	}
 	return e, nil
 }
@@ -68,18 +78,18 @@ func ParseEnvelope(text []byte) (Envelope, error) {
 // plain says what is wrong without quoting a value.
 func plain(err error) error {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("field %s at byte %d is a %s, want %s: %w", e.Field, e.Offset, kind(e.Value), e.Type, ErrInvalid)
+		return unfitf("field %s at byte %d is a %s, want %s", e.Field, e.Offset, kind(e.Value), e.Type)
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("it is not JSON at byte %d: %w", e.Offset, ErrInvalid)
+		return unfitf("it is not JSON at byte %d", e.Offset)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("unknown field %.40s: remove it or correct its name: %w", name, ErrInvalid)
+		return unfitf("unknown field %.40s: remove it or correct its name", name)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("it ends too early: %w", ErrInvalid)
+		return unfitf("it ends too early")
 	}
-	return fmt.Errorf("a value has the wrong form: body is base64, times are RFC 3339: %w", ErrInvalid)
+	return unfitf("a value has the wrong form: body is base64, times are RFC 3339")
 }
 
 // kind is the JSON kind of a value; for numbers the decoder adds the number.
@@ -91,17 +101,17 @@ func kind(value string) string {
 func (e *Envelope) check() error {
 	switch {
 	case e.Version == 0:
-		return fmt.Errorf("it has no version: write \"heed\": %d", EnvelopeVersion)
+		return unfitf("it has no version: write \"heed\": %d", EnvelopeVersion)
 	case e.Version != EnvelopeVersion:
-		return fmt.Errorf("version %d is not known, only %d", e.Version, EnvelopeVersion)
+		return unfitf("version %d is not known, only %d", e.Version, EnvelopeVersion)
 	case e.Method == "":
-		return fmt.Errorf("method is missing")
+		return unfitf("method is missing")
 	case e.Endpoint == "":
-		return fmt.Errorf("endpoint is missing")
+		return unfitf("endpoint is missing")
 	case !strings.HasPrefix(e.Path, "/"):
-		return fmt.Errorf("path does not begin with /: give the path below the endpoint's URL, never a URL")
+		return unfitf("path does not begin with /: give the path below the endpoint's URL, never a URL")
 	case e.Priority != nil && (*e.Priority < 0 || *e.Priority > 9):
-		return fmt.Errorf("priority is %d: use 0 to 9", *e.Priority)
+		return unfitf("priority is %d: use 0 to 9", *e.Priority)
 	}
 	return nil
 }

@@ -35,4 +35,5 @@ const (
 	ReasonUnreadable = "unreadable"  // its record cannot be unsealed
 	ReasonCancelled  = "canceled"    // by its caller or an operator
 	ReasonHandedBack = "handed-back" // claimed, and not begun
+	ReasonErased     = "erased"      // what it was to tell of is no longer kept
 )

@@ -52,12 +52,18 @@ func (c *Call) Check() error {
 const maxWord = 512
 
 // Rescue says what becomes of a call whose lease was lost: it may have been
-// sent. What cannot be repeated without harm is for a person to decide.
+// sent, which counts as an attempt. What cannot be repeated without harm is for
+// a person to decide.
 func Rescue(f *Facts) Outcome {
-	if f.Repeatable {
-		return Outcome{State: Queued, Reason: ReasonLeaseLost}
+	at := f.Begun
+	if at.IsZero() {
+		at = f.NextAt // it was not sent before
 	}
-	return Outcome{State: Unknown, Reason: ReasonLeaseLost}
+	o := Outcome{State: Unknown, Reason: ReasonLeaseLost, Attempts: []Attempt{{At: at, Reason: ReasonLeaseLost}}}
+	if f.Repeatable {
+		o.State = Queued
+	}
+	return o
 }
 
 // Explain writes the note for a call that ended as o says. f is the call after
@@ -74,6 +80,12 @@ func Explain(f *Facts, o *Outcome) Note {
 	}
 	if o.Class != "" {
 		n.Why = fmt.Sprintf("%s (%s)", o.Reason, o.Class)
+	}
+	if o.Reason == ReasonLeaseLost {
+		n.Why = "heed ended, or lost the call, while it was being sent"
+		if f.Ladder.Attempts > 0 {
+			n.Why += "; that began at " + f.Ladder.Last.UTC().Format(time.RFC3339)
+		}
 	}
 	switch {
 	case o.State == Quarantined:
@@ -114,12 +126,15 @@ func (f *Facts) Apply(now time.Time, o *Outcome, keep Keep) {
 	if o.Class != "" {
 		f.Class = o.Class
 	}
-	f.State, f.Reason, f.Ladder.Waited = o.State, o.Reason, f.Ladder.Waited+o.Waited
+	f.State, f.Reason, f.Ladder.Waited, f.Ladder.Waits = o.State, o.Reason, f.Ladder.Waited+o.Waited, f.Ladder.Waits+o.Waits
 	if o.State == Queued {
 		f.wait(now, o)
 		return
 	}
 	f.Ended, f.KeptUntil = now, now.Add(keep.of(o.State))
+	if o.KeptUntil.After(f.KeptUntil) {
+		f.KeptUntil = o.KeptUntil
+	}
 	if o.State.Broken() {
 		f.Note = o.Note
 		if f.Note == nil {
@@ -140,7 +155,8 @@ func (f *Facts) wait(now time.Time, o *Outcome) {
 	}
 }
 
-// Keep is how long ended calls are kept. Zero fields have the defaults.
+// Keep is how long ended calls are kept. Zero fields have the defaults. A call
+// with an idempotency key may be kept for longer, see Outcome.KeptUntil.
 type Keep struct {
 	Answers time.Duration // Done and Cancelled. Default an hour
 	Broken  time.Duration // Dead, Quarantined, Unknown. Default seven days

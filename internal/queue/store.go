@@ -111,7 +111,9 @@ type Outcome struct {
 	// Delay is stored as Ladder.Delay.
 	Delay time.Duration
 	// Waited is added to Ladder.Waited: time spent waiting under this claim.
+	// Waits is added to Ladder.Waits: the waits under it, without that until Until.
 	Waited time.Duration
+	Waits  int
 	Reason string
 	Class  string
 	// Attempts are those made under this claim, none if it only waited.
@@ -120,6 +122,10 @@ type Outcome struct {
 	// Answer is kept once the call has ended: what a dead call was answered
 	// is what its caller asks for. Nil: none.
 	Answer *Result
+	// KeptUntil is until when the call is kept once it has ended, if that is
+	// longer than Keep says: whoever repeats it under its key is given the
+	// first answer. Zero: as Keep says.
+	KeptUntil time.Time
 	// Note is for Broken states. Nil: the store writes one with Explain.
 	Note *Note
 }

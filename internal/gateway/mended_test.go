@@ -1,0 +1,289 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heedproject/heed/classify"
+	"github.com/heedproject/heed/internal/queue"
+	"github.com/heedproject/heed/policy"
+)
+
+func TestARepeatGetsTheFirstAnswerForAsLongAsItsKeyIsTaken(t *testing.T) {
+	bubble(t, func(s *Settings, _ *policy.Policy) { s.Later.Window = 24 * time.Hour }, func(l *later) {
+		at := l.async("POST", "/api/pay", "10", "Idempotency-Key", "k1")
+		plain := l.async("GET", "/api/x", "")
+		l.end(at)
+		l.end(plain)
+		time.Sleep(23 * time.Hour)
+		if _, err := l.store.Sweep(l.Context(), time.Now(), 100); err != nil {
+			t.Fatal(err)
+		}
+		again := l.do(l.Gateway, "POST", "/api/pay", "10", "Idempotency-Key", "k1", "Prefer", "respond-async, wait=5")
+		if again.StatusCode != 200 || again.text != "hello" || len(l.sights()) != 2 {
+			t.Errorf("got %d %q after %d requests, want the first answer", again.StatusCode, again.text, len(l.sights()))
+		}
+		if a := l.do(l.Gateway, "GET", plain, ""); a.StatusCode != 404 {
+			t.Errorf("the answer of a call without a key is kept as long: got %d", a.StatusCode)
+		}
+	})
+}
+
+func TestAKeyThatNobodyKnowsKeepsNoAnswerForLonger(t *testing.T) {
+	bubble(t, func(_ *Settings, p *policy.Policy) { p.Key.From = policy.KeyRandom }, func(l *later) {
+		l.set.Later.Window = 24 * time.Hour
+		s := l.end(l.async("POST", "/api/pay", "10"))
+		if d := s.KeptUntil.Sub(s.Ended); d != time.Hour {
+			t.Errorf("kept for %v, want an hour", d)
+		}
+	})
+}
+
+func TestTheWaitOfACallerIsNotTheLifeOfWhatIsEnqueuedForIt(t *testing.T) {
+	change := func(s *Settings, p *policy.Policy) {
+		s.Endpoints[0].Async.Enqueue, s.Endpoints[0].Async.Expiry = true, 2*time.Hour
+		p.Breaker.OnOpen, p.Breaker.Consecutive, p.Breaker.Open = policy.OnOpenFail, 1, 20*time.Second
+	}
+	bubble(t, change, func(l *later) {
+		l.api = answers(503, "down")
+		trips := l.do(l.Gateway, "POST", "/api/trip", "b", "Idempotency-Key", "k", "Heed-Budget", "3s")
+		l.operate("POST", "/_heed/endpoints/api/pause", "", &endpointStanding{})
+		held := l.do(l.Gateway, "POST", "/api/held", "b", "Heed-Budget", "3s")
+		for _, a := range []answered{trips, held} {
+			if a.StatusCode != 202 {
+				t.Fatalf("got %d: %s", a.StatusCode, a.text)
+			}
+			s := l.ask(a.Header.Get("Location"))
+			if life := s.Expires.Sub(s.Created).Round(time.Second); life != 2*time.Hour {
+				t.Errorf("it is worth sending for %v, want the expiry of the endpoint", life)
+			}
+		}
+		asked := l.ask(l.async("POST", "/api/asked", "b", "Heed-Budget", "3s"))
+		if life := asked.Expires.Sub(asked.Created).Round(time.Second); life != 3*time.Second {
+			t.Errorf("a call that is handed over with a budget lives for %v, want that", life)
+		}
+	})
+}
+
+func TestAnAnswerThatIsNoneIsNotAskedForAllDay(t *testing.T) {
+	for name, c := range map[string]struct {
+		attempts, want int
+	}{"without a bound of the policy": {0, mostOdd}, "with one": {3, 3}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(_ *Settings, p *policy.Policy) {
+				p.Retry.Attempts = c.attempts
+			}, func(l *later) {
+				rules, bad := classify.New([]classify.Rule{{
+					ID: "maintenance", When: classify.Match{Text: regexp.MustCompile("maintenance")}, Then: classify.Verdict{Class: classify.Invalid, Retry: classify.Any},
+				}})
+				if len(bad) > 0 {
+					t.Fatal(bad)
+				}
+				l.set.Endpoints[0].Transport.Classifier = rules
+				l.api = answers(200, "we are in maintenance")
+				s := l.end(l.async("GET", "/api/x", ""))
+				if s.State != "quarantined" || s.Attempts != c.want || s.Class != "invalid" {
+					t.Errorf("got %s (%s) of class %s after %d attempts, want quarantined after %d", s.State, s.Reason, s.Class, s.Attempts, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestAWriteThatACrashCutOffTellsItsAttempt(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		l.worker.Stop()
+		at := l.async("POST", "/api/x", "b")
+		begun := time.Now().UTC().Truncate(time.Second)
+		if _, err := l.store.Claim(l.Context(), time.Now(), queue.Ask{Worker: "w", Max: 1, Lease: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		l.open()
+		l.end(at)
+		var c opened
+		l.operate("GET", "/_heed/calls/"+l.id(at), "", &c)
+		if c.Attempts != 1 || len(c.Trail) != 1 || c.Trail[0].At.Sub(begun).Abs() > time.Second || c.Trail[0].Reason != queue.ReasonLeaseLost {
+			t.Errorf("got %d attempts %+v, want the one at %v", c.Attempts, c.Trail, begun)
+		}
+		if !strings.Contains(c.Note.Why, "heed ended") || !strings.Contains(c.Note.Why, begun.Format(time.RFC3339)) {
+			t.Errorf("why: %q", c.Note.Why)
+		}
+	})
+}
+
+func TestTheTimeOfAPersonIsNoWait(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		status := 422
+		l.api = func(*http.Request, int) (int, http.Header, string) { return status, nil, "" }
+		at := l.async("POST", "/api/x", "b")
+		l.end(at)
+		status = 200
+		time.Sleep(5 * time.Hour)
+		l.operate("POST", "/_heed/calls/"+l.id(at)+"/replay", "", &opened{})
+		if s := l.end(at); s.State != "done" || s.Waited > 60 {
+			t.Errorf("got %s after a wait of %v s", s.State, s.Waited)
+		}
+	})
+}
+
+func TestWaitsInMemoryAreCountedAsTheirTimeIs(t *testing.T) {
+	bubble(t, func(_ *Settings, p *policy.Policy) {
+		p.Backoff = policy.Backoff{Formula: policy.Exponential, Base: 100 * time.Millisecond, Cap: 200 * time.Millisecond}
+	}, func(l *later) {
+		l.api = func(_ *http.Request, n int) (int, http.Header, string) {
+			if n < 3 {
+				return 503, nil, ""
+			}
+			return 200, nil, ""
+		}
+		if s := l.end(l.async("GET", "/api/x", "")); s.Attempts != 3 || s.Waits != 2 || s.Waited == 0 {
+			t.Errorf("got %d attempts, and %d waits of %v s", s.Attempts, s.Waits, s.Waited)
+		}
+	})
+}
+
+func TestAnEditOfACallThatIsDoneSaysSo(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		at := l.async("PUT", "/api/x", "b")
+		l.end(at)
+		a := l.operate("PATCH", "/_heed/calls/"+l.id(at), `{"path":"/y"}`, nil)
+		wantProblem(t, a, 409, "call-state")
+		if !strings.Contains(a.text, "it is done") || strings.Contains(a.text, "answer") {
+			t.Errorf("got %s", a.text)
+		}
+	})
+}
+
+func TestAPurgeThatFailsIsNotTakenDownAsDone(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		l.end(l.async("GET", "/api/x", ""))
+		l.set.Later.Store = &stuck{Store: l.store}
+		wantProblem(t, l.operate("POST", "/_heed/calls/purge", `{"filter":{},"why":"room"}`, nil), 507, "queue-disk-full")
+		if log := l.logged(); !strings.Contains(log, `"action":"purge"`) || !strings.Contains(log, `"calls":0`) || !strings.Contains(log, `"error":"`) {
+			t.Errorf("the audit has\n%s", log)
+		}
+	})
+}
+
+// stuck is a store whose disk is full until a reserve is given up.
+type stuck struct {
+	Store
+	reserve *queue.Reserve
+}
+
+func (s *stuck) full() bool {
+	if s.reserve == nil {
+		return true
+	}
+	_, err := os.Stat(s.reserve.Path)
+	return err == nil
+}
+
+func (s *stuck) Purge(ctx context.Context, ids []string) (int, error) {
+	if s.full() {
+		return 0, queue.ErrFull
+	}
+	return s.Store.Purge(ctx, ids)
+}
+
+func (s *stuck) Cancel(ctx context.Context, now time.Time, id string) error {
+	if s.full() {
+		return queue.ErrFull
+	}
+	return s.Store.Cancel(ctx, now, id)
+}
+
+func TestRoomIsMadeOnAFullDiskOutOfTheReserve(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "reserve")
+	bubble(t, nil, func(l *later) {
+		var refused []string
+		l.set.Later.Taken = func(why string, _ error) { refused = append(refused, why) }
+		r := &queue.Reserve{Path: path, Size: 1 << 10}
+		if err := r.Fill(); err != nil {
+			t.Fatal(err)
+		}
+		l.set.Later.Reserve, l.set.Later.Store = r, &stuck{l.store, r}
+		l.end(l.async("GET", "/api/x", ""))
+		at := l.async("GET", "/api/y", "", "Heed-Not-Before", "3600")
+		if a := l.do(l.Gateway, "DELETE", at, ""); a.StatusCode != 200 {
+			t.Errorf("a cancel got %d: %s", a.StatusCode, a.text)
+		}
+		wantProblem(t, l.do(l.Gateway, "GET", "/api/z", "", "Prefer", "respond-async"), 507, "queue-disk-full")
+		var out done
+		if l.operate("POST", "/_heed/calls/purge", `{"filter":{}}`, &out); out.Count != 2 {
+			t.Errorf("purged %d calls, want 2", out.Count)
+		}
+		if err := r.Fill(); err != nil {
+			t.Fatal(err)
+		}
+		l.async("GET", "/api/z", "")
+		if diff := cmp.Diff(refused, []string{"", "", RefusedStorage, ""}); diff != "" {
+			t.Errorf("what became of those handed in (-got +want):\n%s", diff)
+		}
+	})
+}
+
+func TestAQueueThatTakesNothingInIsToldByReadyz(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		l.Ready(true)
+		said := ""
+		l.set.Later.Trouble = func() string { return said }
+		if a := l.operate("GET", "/readyz", "", nil); a.StatusCode != 200 || a.text != "ready\n" {
+			t.Errorf("got %d %q", a.StatusCode, a.text)
+		}
+		said = "its disk is full"
+		if a := l.operate("GET", "/readyz", "", nil); a.StatusCode != 200 || !strings.Contains(a.text, said) {
+			t.Errorf("got %d %q", a.StatusCode, a.text)
+		}
+	})
+}
+
+func TestWhatIsWrongWithAnEnvelopeIsSaidInFull(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		var out imported
+		l.operate("POST", "/_heed/calls/import", `{"heed":1,"metod":"GET","endpoint":"api","path":"/"}`, &out)
+		want := []badImport{{1, `unknown field "metod": remove it or correct its name`}}
+		if diff := cmp.Diff(out.Refused, want); diff != "" {
+			t.Errorf("refused (-got +want):\n%s", diff)
+		}
+	})
+}
+
+func TestWhatHeedWroteItselfIsNotMasked(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		at := l.async("GET", "/api/x", "", "Heed-Retry", "off", "X-Own", "theirs", "Heed-Not-Before", "3600")
+		var c opened
+		l.operate("GET", "/_heed/calls/"+l.id(at), "", &c)
+		if h := c.Request.Header; h.Get("Heed-Retry") != "off" || h.Get("X-Own") == "theirs" {
+			t.Errorf("got %v", h)
+		}
+	})
+}
+
+func TestADrainWithoutAnEndIsTakenDownWithoutOne(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		l.operate("POST", "/_heed/endpoints/api/drain", "", &endpointStanding{})
+		for line := range strings.Lines(l.logged()) {
+			var audit map[string]any
+			if err := json.Unmarshal([]byte(line), &audit); err != nil {
+				t.Fatal(err)
+			}
+			if _, has := audit["until"]; audit["action"] == "draining" && has {
+				t.Errorf("got %s", line)
+			}
+		}
+	})
+}
