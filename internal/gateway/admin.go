@@ -61,12 +61,18 @@ func reply(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) // a reader who left needs no answer
 }
 
+// showReady says whether calls are welcome. A queue that takes nothing in, since
+// its disk is full, is told and leaves the gateway ready: those who wait for
+// their answer are served, and a gateway that is taken out of service for its
+// disk would fail them too.
 func (g *Gateway) showReady(w http.ResponseWriter, r *http.Request) {
 	switch l := g.current.Load().Later; {
 	case !g.ready.Load():
 		plain(w, http.StatusServiceUnavailable, "not ready\n")
 	case l != nil && !l.answers(r.Context()):
 		plain(w, http.StatusServiceUnavailable, "not ready: the queue does not answer\n")
+	case l != nil && l.Trouble != nil && l.Trouble() != "":
+		plain(w, http.StatusOK, "ready, but the queue takes nothing in: "+l.Trouble()+"\n")
 	default:
 		plain(w, http.StatusOK, "ready\n")
 	}
