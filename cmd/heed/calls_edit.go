@@ -19,7 +19,7 @@ type callsEditCmd struct {
 	Body           *string  `placeholder:"FILE" help:"The body; - reads stdin."`
 	IdempotencyKey *string  `placeholder:"KEY" help:"The idempotency key; an empty one removes it."`
 	Callback       *string  `placeholder:"URL" help:"Where the end is told; an empty one removes it."`
-	Replay         bool     `help:"Then send it again."`
+	Replay         bool     `help:"Then send it again, if it is broken or cancelled; what waits is sent anyway."`
 	DryRun         bool     `help:"Only say what would be changed."`
 }
 
@@ -77,6 +77,11 @@ func (c *callsEditCmd) Run(sh *shell) error {
 		return err
 	}
 	defer d.close()
+	if c.Replay {
+		if err := c.replayable(sh, d); err != nil {
+			return err
+		}
+	}
 	if c.DryRun {
 		return c.preview(sh, d, &change)
 	}
@@ -90,14 +95,32 @@ func (c *callsEditCmd) Run(sh *shell) error {
 		return err
 	}
 	sh.say("heed: %s is at revision %d", call.ID, call.Revision)
-	if !c.Replay {
+	switch {
+	case !c.Replay && call.state() == queue.Queued:
+		sh.say("heed: it is %s, and is sent as it says now", call.State)
+		return nil
+	case !c.Replay:
 		sh.say("heed: send it with heed calls replay %s", call.ID)
 		return nil
 	}
 	if err := d.order(sh.ctx, http.MethodPost, callAt(c.ID)+"/replay", nil, nil); err != nil {
+		sh.say("heed: it was edited, and not sent again")
 		return err
 	}
 	sh.say("heed: %s is sent again", call.ID)
+	return nil
+}
+
+// replayable makes sure that the call can be sent again before it is changed.
+func (c *callsEditCmd) replayable(sh *shell, d *desk) error {
+	var call shownCall
+	if err := d.order(sh.ctx, http.MethodGet, callAt(c.ID), nil, &call); err != nil {
+		return err
+	}
+	if s := call.state(); s != queue.Cancelled && !s.Broken() {
+		return &exitError{exitPermanent, fmt.Errorf("%s is %s: only calls that are broken or cancelled are sent again; nothing was changed. "+
+			"What waits is sent as it is edited: leave --replay out", call.ID, call.State)}
+	}
 	return nil
 }
 

@@ -33,9 +33,9 @@ type deed struct {
 	states []queue.State
 	// fits tells whether a call is meant that the filter selects. Nil: yes.
 	fits func(c *callRow, chosen bool) bool
-	// do does it with some calls, and returns how many were no longer what
-	// they had been.
-	do func(ctx context.Context, d *desk, calls []due) (skipped int, err error)
+	// do does it with some calls, and returns with how many it was done. Without
+	// an error the others were no longer what they had been.
+	do func(ctx context.Context, d *desk, calls []due) (did int, err error)
 	// batch is with how many at once.
 	batch int
 	every time.Duration // between two of them
@@ -149,18 +149,19 @@ func (m *manyFlags) lines(sh *shell, what deed, calls []due) error {
 
 // carryOut does it, some requests at a time.
 func (m *manyFlags) carryOut(sh *shell, d *desk, what deed, calls []due) error {
-	ctx, stop := context.WithCancel(sh.ctx)
+	ctx, stop := context.WithCancel(sh.ctx) // for what has not begun: what has is counted
 	defer stop()
 	var mu sync.Mutex // guards what follows, and the output
 	var firstErr error
-	tried, skipped, p := 0, 0, sh.progress(what.verb, len(calls))
+	done, skipped, p := 0, 0, sh.progress(what.verb, len(calls))
 	batches := make(chan []due)
 	var workers sync.WaitGroup
 	for range atOnce {
 		workers.Go(func() {
 			for batch := range batches {
-				n, err := what.do(ctx, d, batch)
+				n, err := what.do(sh.ctx, d, batch)
 				mu.Lock()
+				done += n
 				if err == nil && m.JSON {
 					err = m.lines(sh, what, batch)
 				}
@@ -169,8 +170,8 @@ func (m *manyFlags) carryOut(sh *shell, d *desk, what deed, calls []due) error {
 					stop()
 				}
 				if err == nil {
-					tried, skipped = tried+len(batch), skipped+n
-					p.at(tried)
+					skipped += len(batch) - n
+					p.at(done + skipped)
 				}
 				mu.Unlock()
 			}
@@ -185,7 +186,7 @@ func (m *manyFlags) carryOut(sh *shell, d *desk, what deed, calls []due) error {
 	if firstErr != nil {
 		left = fmt.Sprintf(" of %d; the others are as they were, and the same command goes on with them", len(calls))
 	}
-	sh.say("heed: %s %d call(s)%s", what.verb, tried-skipped, left)
+	sh.say("heed: %s %d call(s)%s", what.verb, done, left)
 	if skipped > 0 {
 		sh.say("heed: %d had changed in the meantime and were left alone", skipped)
 	}
@@ -206,16 +207,16 @@ func feed(ctx context.Context, to chan<- []due, batches iter.Seq[[]due]) {
 
 // onePerRequest does something with each call on its own.
 func onePerRequest(do func(ctx context.Context, d *desk, c *due) error) func(context.Context, *desk, []due) (int, error) {
-	return func(ctx context.Context, d *desk, calls []due) (skipped int, err error) {
+	return func(ctx context.Context, d *desk, calls []due) (did int, err error) {
 		for i := range calls {
 			switch err := do(ctx, d, &calls[i]); {
-			case gone(err):
-				skipped++
-			case err != nil:
-				return skipped, err
+			case err == nil:
+				did++
+			case !gone(err):
+				return did, err
 			}
 		}
-		return skipped, nil
+		return did, nil
 	}
 }
 
@@ -318,6 +319,9 @@ func (c *callsPurgeCmd) Run(sh *shell) error {
 		states: []queue.State{queue.Done, queue.Dead, queue.Quarantined, queue.Unknown, queue.Cancelled},
 		do: func(ctx context.Context, d *desk, calls []due) (int, error) {
 			err := purge(ctx, d, calls)
+			if err == nil {
+				return len(calls), nil
+			}
 			if !gone(err) {
 				return 0, err
 			}

@@ -21,6 +21,7 @@ type callsExportCmd struct {
 	IDs    []string `arg:"" optional:"" name:"id" help:"The calls; without any, those that the filters select."`
 	Why    string   `placeholder:"TEXT" help:"Why they are taken out; the audit log keeps it. Needed."`
 	Output string   `short:"o" placeholder:"FILE" help:"Write to a file that only you can read, instead of stdout."`
+	Force  bool     `help:"Put the export in the place of a file that is there."`
 	DryRun bool     `help:"Only say how many calls that would be."`
 }
 
@@ -45,6 +46,9 @@ func (c *callsExportCmd) Run(sh *shell) error {
 	}
 	if c.Why == "" && !c.DryRun {
 		return usage(errors.New("say why with --why: what is exported is no longer masked or sealed, and the audit log keeps it"))
+	}
+	if _, err := os.Stat(c.Output); c.Output != "" && err == nil && !c.Force && !c.DryRun {
+		return usage(fmt.Errorf("-o %s is there already, perhaps with calls that are nowhere else: name another file, or add --force", c.Output))
 	}
 	d, err := c.open(sh)
 	if err != nil {
