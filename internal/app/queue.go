@@ -225,7 +225,7 @@ func (k *keeper) sweep(g *gateway.Gateway) {
 	late, lost := map[string]bool{}, 0
 	for {
 		k.look(time.Now(), late)
-		k.mend()
+		k.mend(time.Now())
 		lost = k.tellLost(g, lost)
 		if now := time.Now(); now.Sub(warned) >= warnEvery {
 			warned = now
@@ -273,12 +273,12 @@ func (k *keeper) tellLost(g *gateway.Gateway, before int) int {
 var probe = queue.GateChange{Endpoint: "_probe", Key: gateway.RecoveryGate, Limit: new(int)}
 
 // mend looks whether what was wrong still is, and fills the reserve again.
-func (k *keeper) mend() {
+func (k *keeper) mend(now time.Time) {
 	ctx := context.Background()
-	if k.trouble.has(gateway.RefusedStorage) && k.store.SetGate(ctx, time.Now(), probe) == nil {
+	if k.trouble.quiet(now, gateway.RefusedStorage) && k.store.SetGate(ctx, now, probe) == nil {
 		k.trouble.over(gateway.RefusedStorage)
 	}
-	if k.trouble.has(gateway.RefusedFull) {
+	if k.trouble.quiet(now, gateway.RefusedFull) {
 		counts, err := k.store.Counts(ctx)
 		live := 0
 		for _, c := range counts {

@@ -27,13 +27,18 @@ type trouble struct {
 // stretch is one stretch of trouble.
 type stretch struct {
 	since time.Time // zero: there is none
-	told  time.Time
-	calls uint64 // refused in it
+	last  time.Time // met
+	told  time.Time // kept when it is over: what comes and goes is told once a minute too
+	calls uint64    // refused in it
 	err   error
 }
 
 // tellEvery is how often a stretch is told while it lasts.
 const tellEvery = time.Minute
+
+// quietFor is for how long nobody must have met trouble for it to be looked into:
+// where small calls find room and large ones do not, it comes and goes.
+const quietFor = 10 * time.Second
 
 // kindOfTrouble is one of gateway.Refusals, and what is said of it.
 type kindOfTrouble struct{ reason, alert, msg, words, advice, over string }
@@ -70,12 +75,12 @@ func (t *trouble) meets(now time.Time, reason string, err error, calls uint64) {
 		if k.alert == "" {
 			return
 		}
-		s.calls, s.err = s.calls+calls, err
+		s.calls, s.err, s.last = s.calls+calls, err, now
 		if s.since.IsZero() {
 			s.since = now
 			t.any.Store(true)
 		}
-		if !s.told.IsZero() && (calls == 0 || now.Sub(s.told) < tellEvery) {
+		if now.Sub(s.told) < tellEvery || calls == 0 && !s.told.Before(s.since) {
 			return
 		}
 		s.told = now
@@ -99,22 +104,24 @@ func (t *trouble) over(reason string) {
 	for i := range troubles {
 		k, s := &troubles[i], &t.stretches[i]
 		if k.reason == reason && !s.since.IsZero() {
-			t.log.Info(k.over, slog.String("kind", "alert"), slog.String("alert", k.alert),
-				slog.Uint64("refused", s.calls), slog.Duration("lasted", time.Since(s.since)))
-			*s = stretch{}
+			if !s.told.Before(s.since) {
+				t.log.Info(k.over, slog.String("kind", "alert"), slog.String("alert", k.alert),
+					slog.Uint64("refused", s.calls), slog.Duration("lasted", time.Since(s.since)))
+			}
+			*s = stretch{told: s.told}
 		}
 		any = any || !s.since.IsZero()
 	}
 	t.any.Store(any)
 }
 
-// has tells whether there is a stretch.
-func (t *trouble) has(reason string) bool {
+// quiet tells whether there is trouble that was not met for a while.
+func (t *trouble) quiet(now time.Time, reason string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range troubles {
-		if troubles[i].reason == reason {
-			return !t.stretches[i].since.IsZero()
+		if s := &t.stretches[i]; troubles[i].reason == reason {
+			return !s.since.IsZero() && now.Sub(s.last) >= quietFor
 		}
 	}
 	return false

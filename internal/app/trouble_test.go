@@ -26,6 +26,8 @@ func TestTroubleIsToldWhenItBeginsEachMinuteAndWhenItIsOver(t *testing.T) {
 		}
 		tr.taken("", nil)
 		tr.taken("", nil)
+		tr.taken(gateway.RefusedStorage, queue.ErrFull) // within a minute of what was told last
+		tr.taken("", nil)
 		var refused []string
 		for line := range strings.Lines(log.String()) {
 			_, rest, _ := strings.Cut(line, `"refused":`)
@@ -36,7 +38,7 @@ func TestTroubleIsToldWhenItBeginsEachMinuteAndWhenItIsOver(t *testing.T) {
 			strings.Count(log.String(), `"alert":"queue_fails"`) != 3 || strings.Count(log.String(), "the queue works again") != 1 {
 			t.Errorf("refused %q in\n%s", got, log.String())
 		}
-		if n := tr.counts()[0]; n != 90 || tr.words() != "" {
+		if n := tr.counts()[0]; n != 91 || tr.words() != "" {
 			t.Errorf("counted %d, and it says %q", n, tr.words())
 		}
 	})
@@ -109,7 +111,7 @@ func TestAQueueThatIsFullIsToldAndCounted(t *testing.T) {
 		t.Errorf("the metrics have\n%s", text)
 	}
 	ask(t, "DELETE", "http://"+a.DataAddr()+at, "")
-	a.queue.mend()
+	a.queue.mend(time.Now().Add(quietFor))
 	a.Stop(t.Context())
 	if !strings.Contains(log.String(), `"alert":"queue_full"`) || !strings.Contains(log.String(), "the queue has room again") {
 		t.Errorf("the log has\n%s", log.String())
