@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"math"
 	"net/http"
@@ -70,8 +69,8 @@ func formHeader() http.Header {
 }
 
 var (
-	errNoGrant  = errors.New("the answer is not a token: check the url")
-	errBadGrant = errors.New("the token cannot be put into a header")
+	errNoGrant  error = why("the answer has no access_token: check the url")
+	errBadGrant error = why("the token cannot be put into a header")
 )
 
 // grant reads a successful token answer (RFC 6749 §5.1).

@@ -20,12 +20,17 @@ var (
 	// ErrClosed says that the Source was closed before it had a credential.
 	ErrClosed = errors.New("token: the source is closed")
 
-	errNoFetcher = errors.New("token: no fetcher: set Source.Fetcher")
-	errExpired   = errors.New("the issuer gave a credential that has already expired: check the clocks")
-	errSlow      = errors.New("no answer in time")
-	errRefused   = errors.New("the issuer refuses: check the credential and the url")
-	errExit      = errors.New("the fetcher ended its goroutine")
+	errNoFetcher       = errors.New("token: no fetcher: set Source.Fetcher")
+	errExpired   error = why("the issuer gave a credential that has already expired: check the clocks")
+	errSlow      error = why("no answer in time")
+	errRefused   error = why("the issuer refuses: check the credential and the url")
+	errExit      error = why("the fetcher ended its goroutine")
 )
+
+// why is a cause in words of our own, in which nothing has to be masked.
+type why string
+
+func (w why) Error() string { return string(w) }
 
 // Error is a fetch that failed. It tells the issuer's host and path template
 // and the status, never a credential, a query or the body of the answer.
@@ -66,6 +71,15 @@ func (e *Error) Error() string {
 		b.WriteString("; not tried again before " + e.RetryAt.UTC().Format(time.RFC3339))
 	}
 	return b.String()
+}
+
+// Why is the cause without the place and the status, for those who need not
+// know them: our own words, or the masked text of another error.
+func (e *Error) Why() string {
+	if w, ok := errors.AsType[why](e.Err); ok {
+		return string(w)
+	}
+	return mask.Error(e.Err)
 }
 
 // Unwrap returns the cause.

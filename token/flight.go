@@ -207,7 +207,7 @@ type brake struct {
 	last  time.Time // the latest
 }
 
-var errRejected = errors.New("credentials are rejected as soon as they are renewed: check what they may be used for, and the clocks")
+var errRejected error = why("credentials are rejected as soon as they are renewed: check what they may be used for, and the clocks")
 
 // The brake lets a few renewals through at any pace, then spaces them.
 const (

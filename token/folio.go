@@ -107,7 +107,7 @@ func (f *Folio) login(ctx context.Context) (Token, error) {
 	}
 	body, err := json.Marshal(map[string]string{"username": string(f.User), "password": string(f.Password)})
 	if err != nil {
-		return Token{}, &Error{Op: "folio login", Refused: true, Err: errors.New("user and password cannot be sent")}
+		return Token{}, &Error{Op: "folio login", Refused: true, Err: why("user and password cannot be sent")}
 	}
 	a, err := f.issuer("folio login", "/authn/login-with-expiry").post(ctx, f.header(), string(body))
 	if e, ok := errors.AsType[*Error](err); ok && e.Refused && e.Status >= 400 {
@@ -125,7 +125,7 @@ func (f *Folio) turnedAway(e *Error) *Error {
 	f.locked = time.Now().Add(loginPauses[min(f.bad, len(loginPauses)-1)])
 	f.bad++
 	f.refusal = withRetry(e, f.locked)
-	f.refusal.Err = fmt.Errorf("login refused, %d in a row; paused so that the account is not locked: check tenant, user and password", f.bad)
+	f.refusal.Err = why(fmt.Sprintf("login refused, %d in a row; paused so that the account is not locked: check tenant, user and password", f.bad))
 	return f.refusal
 }
 
@@ -150,7 +150,7 @@ func (f *Folio) session(a *answer) (Token, error) {
 		}
 	}
 	if t.Cookies == nil {
-		return Token{}, a.fail(errors.New("the answer sets no " + accessCookie + " cookie: this FOLIO may not know login with expiry"))
+		return Token{}, a.fail(why("the answer sets no " + accessCookie + " cookie: this FOLIO may not know login with expiry"))
 	}
 	return t, nil
 }

@@ -3,7 +3,6 @@ package token
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -77,7 +76,7 @@ func (i issuer) post(ctx context.Context, header http.Header, body string) (*ans
 
 func (i issuer) request(ctx context.Context, header http.Header, body string) (*http.Request, error) {
 	// The parser's error would repeat the URL, which may carry a password.
-	bad := &Error{Op: i.op, Refused: true, Err: errors.New("the url cannot be used: give http or https, host and path")}
+	bad := &Error{Op: i.op, Refused: true, Err: why("the url cannot be used: give http or https, host and path")}
 	u, err := url.Parse(i.url)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, bad

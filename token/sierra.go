@@ -30,7 +30,7 @@ type Sierra struct {
 // guide, "Making a call").
 const sierraLife = time.Hour
 
-var errEmpty = errors.New("an empty answer, again and again")
+var errEmpty error = why("an empty answer, again and again")
 
 // Fetch implements Fetcher.
 func (s Sierra) Fetch(ctx context.Context, _ Token) (Token, error) {

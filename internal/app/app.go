@@ -182,7 +182,10 @@ func (a *App) serve(l net.Listener, h http.Handler) {
 		bytes = 64 << 10
 	}
 	p := &port{Listener: l, server: &http.Server{
-		Handler:           h,
+		Handler: h,
+		// OPTIONS * is answered by h, as ours, and not with a bare 200 by net/http.
+		DisableGeneralOptionsHandler: true,
+
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    bytes,

@@ -22,7 +22,7 @@ func (g *Gateway) Admin() http.Handler {
 	mux.HandleFunc("GET /metrics", g.showMetrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", g.showReady)
-	return g.guard(mux)
+	return prompt(g.guard(inProblems(mux)))
 }
 
 // guard lets through who may use the admin port. Health is for everybody who
@@ -83,7 +83,7 @@ func (g *Gateway) showMetrics(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r)
 		return
 	}
-	http.NotFound(w, r)
+	no(noPage, "Metrics are not kept").write(w, time.Now())
 }
 
 // showWaiting lists the calls that wait, the longest first.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/policy"
 )
 
@@ -74,8 +75,14 @@ func history(e *heed.Error) string {
 	s := "Nothing was sent"
 	if n := e.Report.Attempts; n > 0 {
 		s = fmt.Sprintf("Attempts: %d; the last one was %s", n, e.Class)
-		if e.Status != 0 {
+		switch f := lastFailure(e); {
+		case f != classify.NoFailure && f != classify.BodyCut && f != classify.BodyTimeout:
+			s += ", without an answer"
+		case e.Status != 0:
 			s += fmt.Sprintf(", with status %d", e.Status)
+		}
+		if e.Report.Rule != "" {
+			s += fmt.Sprintf(" (rule %q)", e.Report.Rule)
 		}
 	}
 	if e.Report.Waited >= time.Millisecond && e.Report.WaitSource != policy.NoWait {

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"context"
 	"io"
+	"log/slog"
 	"maps"
 	"math"
 	"net/http"
@@ -10,20 +12,104 @@ import (
 	"time"
 
 	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/hint"
 	"github.com/heedproject/heed/policy"
 )
 
-// deliver hands the upstream's answer to the caller.
+// deliver hands the upstream's answer to the caller. As long as nothing of it
+// has been written, a problem can still take its place: its body is begun before
+// its head goes out, unless the head is what the caller waits for.
 func (x *exchange) deliver(resp *http.Response) {
 	defer resp.Body.Close()
-	if limit := x.table.Bounds.AnswerBytes; limit > 0 && resp.ContentLength > limit {
-		x.refuse(refuse(answerTooLarge, ""))
+	buf := x.g.buffers.Get().(*[bufferSize]byte)
+	defer x.g.buffers.Put(buf)
+	b := body{of: resp, buf: buf[:]}
+	each, head := live(resp)
+	if !head && resp.StatusCode >= http.StatusOK {
+		b.next()
+	}
+	if no := x.unfit(&b); no != nil {
+		x.refuse(*no)
 		return
 	}
-	if resp.StatusCode < http.StatusOK { // 101 that nobody asked for
-		x.refuse(refuse(badAnswer, ""))
+	x.begin(resp)
+	announced := announce(x.w.Header(), resp.Trailer)
+	x.wrote = true
+	x.w.WriteHeader(resp.StatusCode)
+	if head {
+		x.flush()
+		b.next()
+	}
+	x.stream(&b, each)
+	if len(resp.Trailer) > 0 {
+		x.trail(resp.Trailer, announced)
+	}
+}
+
+// body is that of an answer, piece by piece.
+type body struct {
+	of   *http.Response
+	buf  []byte
+	n    int // of the piece that was read last
+	err  error
+	read int64
+}
+
+func (b *body) next() {
+	b.n, b.err = b.of.Body.Read(b.buf)
+	b.read += int64(b.n)
+}
+
+// unfit refuses an answer of which it is known before it is begun that it
+// cannot be handed over.
+func (x *exchange) unfit(b *body) *refusal {
+	var r refusal
+	resp := b.of
+	limit := x.table.Bounds.AnswerBytes
+	switch {
+	case limit > 0 && max(resp.ContentLength, b.read) > limit:
+		r = refuse(answerTooLarge, "")
+		x.tooLarge(resp, 0)
+	case resp.StatusCode < http.StatusOK: // 101 that nobody asked for
+		r = refuse(badAnswer, "")
+	case b.err == nil || b.err == io.EOF || b.n > 0:
+		return nil
+	case gone(x.r.Context()):
+		panic(http.ErrAbortHandler)
+	default:
+		k := endKind(heed.TruncatedAnswer)
+		k.fault = bodyFault(b.err)
+		if k.fault == notInChunks {
+			r = refuse(k, brokenChunks)
+		} else {
+			r = refuse(k, "")
+		}
+	}
+	if rep, ok := heed.ReportOf(resp); ok {
+		r.CallID, r.Attempts, r.LastStatus = rep.CallID.String(), &rep.Attempts, resp.StatusCode
+		r.Executed = rep.Executed.String()
+		tell(x.w.Header(), &rep)
+	}
+	return &r
+}
+
+// tooLarge tells the log of an answer that was not handed over, or not all of
+// it: for the rest of heed the call went well.
+func (x *exchange) tooLarge(resp *http.Response, sent int64) {
+	if x.table.Log == nil {
 		return
 	}
+	id := ""
+	if rep, ok := heed.ReportOf(resp); ok {
+		id = rep.CallID.String()
+	}
+	x.table.Log.LogAttrs(context.Background(), slog.LevelWarn, "answer cut",
+		slog.String("endpoint", x.route.Name), slog.String("call_id", id), slog.String("reason", answerTooLarge.name),
+		slog.Int64("bytes", sent), slog.Int64("limit", x.table.Bounds.AnswerBytes), slog.String("advice", answerTooLarge.help))
+}
+
+// begin makes the head of the answer.
+func (x *exchange) begin(resp *http.Response) {
 	rep, known := heed.ReportOf(resp)
 	h := x.w.Header()
 	takeOver(h, resp.Header)
@@ -40,19 +126,20 @@ func (x *exchange) deliver(resp *http.Response) {
 	}
 	if x.asked.preferred {
 		if _, said := h["Preference-Applied"]; !said {
-			h["Preference-Applied"] = []string{"wait=" + strconv.FormatInt(int64(x.asked.Budget/time.Second), 10)}
+			h["Preference-Applied"] = []string{"wait=" + strconv.FormatInt(int64(x.applied()/time.Second), 10)}
 		}
 	}
-	announced := announce(h, resp.Trailer)
-	if x.body != nil && !x.body.whole.Load() {
-		x.early()
+	if x.unread() {
+		x.close()
 	}
-	x.wrote = true
-	x.w.WriteHeader(resp.StatusCode)
-	x.stream(resp)
-	if len(resp.Trailer) > 0 {
-		x.trail(resp.Trailer, announced)
+}
+
+// applied is the time that the call had of what its caller preferred.
+func (x *exchange) applied() time.Duration {
+	if granted := x.route.Transport.Policy.WithDefaults().Retry.Budget; granted < x.asked.Budget {
+		return granted
 	}
+	return x.asked.Budget
 }
 
 // self is our own origin as the caller named it.
@@ -84,13 +171,12 @@ func theirs(k string) bool { return !hopByHop(k) && !strings.HasPrefix(k, "Heed-
 // not (RFC 9110 §6.5.1).
 func trailing(k string) bool { return theirs(k) && k != "Content-Length" }
 
-// early prepares for an answer before the end of the upload, which both go on.
-// By itself net/http would read the rest before it writes, in competition with
-// who sends it on. Afterwards nobody knows where a next request would begin.
-func (x *exchange) early() {
-	if x.r.ProtoMajor == 1 && http.NewResponseController(x.w).EnableFullDuplex() == nil {
-		x.w.Header()["Connection"] = []string{"close"}
-	}
+// close ends the connection with the answer: it goes out before the end of the
+// upload, which both go on, and afterwards nobody knows where a next request
+// would begin.
+func (x *exchange) close() {
+	x.closes = true
+	x.w.Header()["Connection"] = []string{"close"}
 }
 
 var unverified = []string{"false"}
@@ -122,16 +208,28 @@ func (rt *route) quote(h http.Header, rep *heed.Report) {
 		return
 	}
 	name := strconv.Quote(rt.Name) // letters, digits, _ and -
-	if _, said := h["Ratelimit"]; !said && rep.HasRemaining {
+	if rep.HasRemaining && !readable(h, "Ratelimit") {
 		s := name + ";r=" + strconv.FormatInt(max(rep.Remaining, 0), 10)
 		if rep.HasReset {
 			s += ";t=" + strconv.FormatInt(int64(math.Ceil(max(rep.Reset.Seconds(), 0))), 10)
 		}
 		h["Ratelimit"] = []string{s}
 	}
-	if _, said := h["Ratelimit-Policy"]; !said && rep.HasLimit {
+	if rep.HasLimit && !readable(h, "Ratelimit-Policy") {
 		h["Ratelimit-Policy"] = []string{name + ";q=" + strconv.FormatInt(max(rep.Limit, 0), 10)}
 	}
+}
+
+// readable tells whether a standard field says what it is for. One that cannot
+// be read tells the caller less than what we know from other fields.
+func readable(h http.Header, name string) bool {
+	lines, said := h[name]
+	if !said {
+		return false
+	}
+	var standard *hint.Reader
+	got := standard.Read(http.Header{name: lines}, time.Time{})
+	return got.HasRemaining || got.HasLimit
 }
 
 // announce names the trailers that are to come; it returns how many.
@@ -181,36 +279,31 @@ const smallAnswer = 2 << 10
 
 // stream copies the body. A caller that does not take it for as long as the
 // policy lets an upstream be silent is cut off: it holds a place that others
-// wait for. net/http lifts the deadline after the answer. An answer that ends early must not look complete,
-// so the connection is cut.
-func (x *exchange) stream(resp *http.Response) {
-	each, head := live(resp)
-	if head {
-		x.flush()
-	}
-	buf := x.g.buffers.Get().(*[bufferSize]byte)
-	defer x.g.buffers.Put(buf)
-	limit, sent := x.table.Bounds.AnswerBytes, int64(0)
-	for {
-		n, err := resp.Body.Read(buf[:])
-		if n > 0 {
-			if sent += int64(n); limit > 0 && sent > limit {
+// wait for. net/http lifts the deadline after the answer. An answer that ends
+// early must not look complete, so the connection is cut.
+func (x *exchange) stream(b *body, each bool) {
+	limit := x.table.Bounds.AnswerBytes
+	for ; ; b.next() {
+		if b.n > 0 {
+			if limit > 0 && b.read > limit {
+				x.tooLarge(b.of, b.read-int64(b.n))
 				x.cut()
 			}
-			if each || sent > smallAnswer {
+			if each || b.read > smallAnswer {
 				x.hurry()
 			}
-			if _, werr := x.w.Write(buf[:n]); werr != nil {
+			if _, err := x.w.Write(b.buf[:b.n]); err != nil {
 				panic(http.ErrAbortHandler)
 			}
-			if each && err == nil {
+			if each && b.err == nil {
 				x.flush()
 			}
 		}
-		if err == io.EOF {
+		switch b.err {
+		case nil:
+		case io.EOF:
 			return
-		}
-		if err != nil {
+		default:
 			x.cut()
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/classify"
 )
 
 // exchange is one request of a caller and its answer.
@@ -29,14 +30,18 @@ type exchange struct {
 	asked    asked
 	who      *Client  // nil: the port asks for no token
 	body     *upload  // nil: no body
+	read     *upload  // what the body was read with; nil: nothing has read it
 	kept     []byte   // the body, where the call may have to be enqueued; nil: it is not kept
 	still    patience // with a caller that does not take its answer
+	ahead    bool     // the answer may go out before the end of the body
+	closes   bool     // the connection ends with the answer
 	wrote    bool     // the head of the answer is on its way
 	stripped bool     // r's header is what is sent
 }
 
 // serve is the road of a request through the gateway.
 func (x *exchange) serve() {
+	x.ahead = hasBody(x.r) && ahead(x.w)
 	if int(x.g.calls.Load()) > x.table.Bounds.Calls {
 		x.refuse(refuse(tooManyCalls, ""))
 		return
@@ -260,6 +265,10 @@ func (x *exchange) fail(err error) {
 		x.refuse(refuse(unexplained, ""))
 		return
 	}
+	if x.body != nil && e.Report.Rule == classify.Unread.String() {
+		x.refuse(refuse(badBody, "The budget of the call ended before the request body was complete, which was waited for"))
+		return
+	}
 	if x.overtaken(e) {
 		return
 	}
@@ -268,6 +277,11 @@ func (x *exchange) fail(err error) {
 	x.advise(&r, e)
 	if b, ok := errors.AsType[*Blocked](err); ok && len(x.table.Clients) == 0 {
 		r.Detail = b.Error() // names addresses, which foreign clients need not know
+	}
+	if e.Reason == heed.TokenFailed {
+		if said := tokenSaid(err, len(x.table.Clients) == 0); said != "" {
+			r.Detail = said + " " + r.Detail
+		}
 	}
 	tell(x.w.Header(), &e.Report)
 	x.refuse(r)
@@ -284,6 +298,9 @@ func (x *exchange) refuse(r refusal) {
 	if x.route != nil && r.Endpoint == "" {
 		r.Endpoint = x.route.Name
 	}
+	if x.r.ContentLength > lingers && x.unread() {
+		x.close()
+	}
 	r.write(x.w, time.Now())
 }
 
@@ -295,6 +312,7 @@ func (x *exchange) rescue() {
 		return
 	}
 	if err, ok := thrown.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		x.closes = true
 		panic(http.ErrAbortHandler)
 	}
 	if x.table.Log != nil {
@@ -303,6 +321,7 @@ func (x *exchange) rescue() {
 			slog.String("advice", "this is a defect of heed: report it with this line"))
 	}
 	if x.wrote {
+		x.closes = true
 		panic(http.ErrAbortHandler)
 	}
 	clear(x.w.Header())

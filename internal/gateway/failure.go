@@ -8,21 +8,125 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
+
+	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/classify"
 )
 
-// transport makes k tell how the last attempt failed that got no answer, in
-// the words and with the status that RFC 9209 §2.3 recommends.
-func (k *kind) transport(err error) {
-	if err == nil {
-		return
+// failures are how an attempt can fail, by the word for it.
+var failures = func() map[string]classify.Failure {
+	m := map[string]classify.Failure{}
+	for f := classify.NoFailure + 1; f <= classify.OtherFailure; f++ {
+		m[f.String()] = f
 	}
-	if fault, status := faultOf(err); fault != "" {
-		k.fault, k.status = fault, status
+	return m
+}()
+
+// lastFailure is what kept the last attempt of a call from an answer. A Status
+// does not tell: it may be that of an attempt before.
+func lastFailure(e *heed.Error) classify.Failure {
+	if f, ok := failures[e.Report.Rule]; ok {
+		return f
+	}
+	if c := cause(e.Err); c != nil && (e.Status == 0 || c != context.DeadlineExceeded) {
+		return classify.OtherFailure // a rule of the provider decided what it meant
+	}
+	return classify.NoFailure
+}
+
+// cause is what the last attempt failed with, without the end of the budget
+// that a call which ended by the clock carries too.
+func cause(err error) error {
+	all, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return err
+	}
+	var kept []error
+	for _, one := range all.Unwrap() {
+		if one != context.DeadlineExceeded {
+			kept = append(kept, one)
+		}
+	}
+	return errors.Join(kept...)
+}
+
+// blame makes k tell what the last attempt came to, in the words of RFC 9209
+// §2.3: how it failed, or what was wrong with its answer.
+func (k *kind) blame(e *heed.Error) {
+	f := lastFailure(e)
+	switch {
+	case f != classify.NoFailure:
+		if fault, status := faultOf(f, cause(e.Err)); fault != "" {
+			k.fault = fault
+			if k.status == http.StatusBadGateway {
+				k.status = status
+			}
+		}
+	case e.Status != 0:
+		if fault, ok := wrongs[e.Class]; ok {
+			k.fault = fault
+		}
 	}
 }
 
-func faultOf(err error) (string, int) {
+// wrongs are the faults of answers that are not what they claim to be. One that
+// says in its body what its status denies breaks RFC 9110 §15.
+var wrongs = map[classify.Class]string{
+	classify.Invalid:   "http_protocol_error",
+	classify.Permanent: "http_protocol_error",
+	classify.Truncated: "http_response_incomplete",
+	classify.Stale:     "proxy_internal_response",
+}
+
+// faultOf returns the error type for an attempt that failed with f, and the
+// status that goes with it. Empty: nothing more is known.
+func faultOf(f classify.Failure, err error) (string, int) {
+	switch {
+	case f == classify.BodyTimeout:
+		return "http_response_timeout", http.StatusGatewayTimeout
+	case f == classify.BodyCut:
+		return bodyFault(err), http.StatusBadGateway
+	case f == classify.ProtocolError:
+		return headFault(err), http.StatusBadGateway
+	case err != nil:
+		return wireFault(err)
+	}
+	return "", 0
+}
+
+// notInChunks is the fault of a body that is not, although its head says so.
+const notInChunks = "http_response_transfer_coding"
+
+// bodyFault tells a body that broke off from one that is not in chunks although
+// it should be.
+func bodyFault(err error) string {
+	if err == nil || broken(err) || is[net.Error](err) {
+		return "http_response_incomplete"
+	}
+	return notInChunks
+}
+
+// headTooLarge is the fault of a head of which not all is read.
+const headTooLarge = "http_response_header_section_size"
+
+// headFault says what was wrong with the head of an answer. net/http has no
+// types for that: should its text change, the error is the general one.
+func headFault(err error) string {
+	if err != nil && strings.Contains(err.Error(), "server response headers exceeded") {
+		return headTooLarge
+	}
+	return "http_protocol_error"
+}
+
+func broken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// wireFault says how the connection failed.
+func wireFault(err error) (string, int) {
 	if is[*Blocked](err) {
 		return "destination_ip_prohibited", http.StatusBadGateway
 	}
@@ -51,7 +155,9 @@ func faultOf(err error) (string, int) {
 		return "tls_protocol_error", http.StatusBadGateway
 	case slow:
 		return "http_response_timeout", http.StatusGatewayTimeout
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, io.ErrUnexpectedEOF): // within the head
+		return "http_response_incomplete", http.StatusBadGateway
+	case broken(err):
 		return "connection_terminated", http.StatusBadGateway
 	}
 	return "", 0

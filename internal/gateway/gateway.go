@@ -140,9 +140,9 @@ func (g *Gateway) Calls() int { return int(g.calls.Load()) }
 // ServeHTTP serves the data port.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t := g.enter()
-	defer g.leave(t)
 	x := exchange{g: g, table: t, w: w, r: r}
 	defer x.end()
+	defer g.leave(t) // first: a body that nobody reads takes no place
 	defer x.rescue()
 	x.serve()
 }

@@ -117,6 +117,7 @@ type problem struct {
 	LastStatus int        `json:"last_status,omitempty"`
 	Class      string     `json:"class,omitempty"`
 	Executed   string     `json:"executed,omitempty"`
+	Rule       string     `json:"rule,omitempty"`
 	RetryAt    *time.Time `json:"retry_at,omitempty"`
 	Header     string     `json:"header,omitempty"`
 	Endpoints  []string   `json:"endpoints,omitempty"`
@@ -154,14 +155,18 @@ func refusalOf(e *heed.Error) refusal {
 	if k.status == http.StatusTooManyRequests && e.Status != http.StatusTooManyRequests && e.Class == classify.Overloaded {
 		k.status = http.StatusServiceUnavailable
 	}
-	if e.Status == 0 && k.status == http.StatusBadGateway {
-		k.transport(e.Err)
+	if blames[e.Reason] {
+		k.blame(e)
 	}
+	k.explainEnd(e)
 	p := k.describe()
+	if said := lastSaid(e); said != "" && blames[e.Reason] {
+		p.Detail = said + " " + p.Detail
+	}
 	p.Endpoint, p.CallID, p.LastStatus = e.Endpoint, e.Report.CallID.String(), e.Status
 	p.Attempts = &e.Report.Attempts
 	if e.Report.Attempts > 0 {
-		p.Class, p.Executed = e.Class.String(), e.Executed.String()
+		p.Class, p.Executed, p.Rule = e.Class.String(), e.Executed.String(), e.Report.Rule
 	}
 	return refusal{k, p, e.RetryAt}
 }
@@ -185,7 +190,9 @@ func (r *refusal) write(w http.ResponseWriter, now time.Time) {
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", `Bearer realm="heed"`)
 	case http.StatusMethodNotAllowed:
-		h.Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+		if h["Allow"] == nil {
+			h.Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+		}
 	}
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
@@ -238,7 +245,7 @@ func endKind(reason heed.Reason) kind {
 // kinds are all of them, for the explanations.
 func kinds() []kind {
 	list := []kind{unknownEndpoint, badPath, badField, tooManyFields, badBody, bodyTooLarge, answerTooLarge, badAnswer, badMethod,
-		misdirected, noUpgrade, noCallback, noToken, outOfScope, tooManyCalls, defect, unexplained}
+		misdirected, noUpgrade, noCallback, noToken, outOfScope, tooManyCalls, noPage, wrongMethod, defect, unexplained}
 	list = append(list, laterKinds...)
 	for reason, k := range ends {
 		k.name = string(reason)

@@ -54,9 +54,17 @@ func TestEveryReasonHasItsStatusAndFault(t *testing.T) {
 		{heed.Error{Reason: heed.RetryOff, Err: &net.DNSError{IsTimeout: true}}, 504, "dns_timeout"},
 		{heed.Error{Reason: heed.PermanentFailure, Err: x509.UnknownAuthorityError{}}, 502, "tls_certificate_error"},
 		{heed.Error{Reason: heed.PermanentFailure, Err: &Blocked{}}, 502, "destination_ip_prohibited"},
-		{heed.Error{Reason: heed.NotRepeatable, Err: io.ErrUnexpectedEOF}, 502, "connection_terminated"},
+		{heed.Error{Reason: heed.NotRepeatable, Err: io.EOF}, 502, "connection_terminated"},
+		{heed.Error{Reason: heed.NotRepeatable, Err: io.ErrUnexpectedEOF}, 502, "http_response_incomplete"},
 		{heed.Error{Reason: heed.NotRepeatable, Err: context.DeadlineExceeded}, 504, "http_response_timeout"},
 		{heed.Error{Reason: heed.RetryOff, Err: errors.New("odd")}, 502, "destination_unavailable"},
+		// a status may be that of an attempt before
+		{heed.Error{Reason: heed.RetryOff, Status: 503, Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, 502, "connection_refused"},
+		// with an answer, it was there
+		{heed.Error{Reason: heed.AttemptsExhausted, Status: 200, Class: classify.Invalid}, 502, "http_protocol_error"},
+		{heed.Error{Reason: heed.NotRepeatable, Status: 200, Class: classify.Truncated}, 502, "http_response_incomplete"},
+		{heed.Error{Reason: heed.RetryBudget, Status: 200, Class: classify.Stale}, 503, "proxy_internal_response"},
+		{heed.Error{Reason: heed.DeadlineExceeded, Status: 200, Class: classify.Invalid, Err: errors.Join(context.DeadlineExceeded)}, 504, "http_protocol_error"},
 	} {
 		r := refusalOf(&c.err)
 		if r.kind.status != c.status || r.fault != c.fault {

@@ -3,9 +3,14 @@ package gateway
 import (
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/classify"
 )
 
 func TestMalformedRequestsAreRefusedAndNothingIsSmuggled(t *testing.T) {
@@ -115,5 +120,91 @@ func TestOneProtocolErrorOfTheUpstreamIsAProblemAndTheNextCallWorks(t *testing.T
 		if a := r.get("/api/x", nil); a.StatusCode != 200 {
 			t.Errorf("%s: the next call got %d %s", c.name, a.StatusCode, a.text)
 		}
+	}
+}
+
+// once is a policy that sends a call once.
+func once(_ *rig, tr *heed.Transport) { tr.Policy.Retry.Attempts = 1 }
+
+func TestAnAnswerThatIsNotHTTPIsToldAsSuch(t *testing.T) {
+	const (
+		notHTTP  = "What the upstream sent is not HTTP."
+		protocol = "http_protocol_error"
+	)
+	for _, c := range []struct{ name, text, fault, detail string }{
+		{"not HTTP", "hello\r\n\r\n", protocol, notHTTP},
+		{"HTTP/0.9", "<html>hello</html>", protocol, notHTTP},
+		{"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", protocol, notHTTP},
+		{"status 99", "HTTP/1.1 99 Odd\r\nContent-Length: 0\r\n\r\n", protocol, notHTTP},
+		{"NUL in a field", "HTTP/1.1 200 OK\r\nX: a\x00b\r\nContent-Length: 0\r\n\r\n", protocol, notHTTP},
+		{"odd coding", "HTTP/1.1 200 OK\r\nTransfer-Encoding: odd\r\n\r\nx", protocol, notHTTP},
+		{"huge head", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 12<<20) + "\r\n\r\n", "http_response_header_section_size", "larger than what is read"},
+		{"half a head", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", "http_response_incomplete", "ended within its head"},
+		{"nothing", "", "connection_terminated", ""},
+		{"bad chunk", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "http_response_transfer_coding", "that is not HTTP"},
+		{"no body", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n", "http_response_incomplete", ""},
+	} {
+		r := upstream(t, func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			io.WriteString(conn, c.text)
+			conn.Close()
+		}, once)
+		a := r.get("/api/x", nil)
+		p := a.problem(t)
+		if got := a.Header.Get("Proxy-Status"); p.Status != 502 || !strings.HasPrefix(got, "heed; error="+c.fault+";") {
+			t.Errorf("%s: got %d, %s, want %s", c.name, p.Status, got, c.fault)
+		}
+		if !strings.Contains(p.Detail, c.detail) || strings.Contains(p.Title, "cannot be reached") {
+			t.Errorf("%s: got %q, %q", c.name, p.Title, p.Detail)
+		}
+	}
+}
+
+// exception is a classifier that knows one error dressed as a success.
+func exception(t *testing.T, class classify.Class, retry classify.Retry) *classify.Classifier {
+	t.Helper()
+	c, bad := classify.New([]classify.Rule{{
+		ID: "invalid parameter", When: classify.Match{Text: regexp.MustCompile("InvalidParameterValue")},
+		Then: classify.Verdict{Class: class, Executed: classify.No, Retry: retry},
+	}})
+	if len(bad) > 0 {
+		t.Fatal(bad)
+	}
+	return c
+}
+
+func wfsException(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/xml")
+	io.WriteString(w, `<ExceptionReport><Exception exceptionCode="InvalidParameterValue" locator="canary"/></ExceptionReport>`)
+}
+
+func TestARequestThatTheUpstreamCallsWrongIsNotAnUpstreamThatCannotBeReached(t *testing.T) {
+	r := upstream(t, wfsException, func(_ *rig, tr *heed.Transport) {
+		tr.Classifier = exception(t, classify.Permanent, classify.Never)
+	})
+	a := r.get("/api/x", nil)
+	p := wantProblem(t, a, 502, "permanent")
+	wantText(t, p.Title, "answered that the request is wrong")
+	wantText(t, p.Detail, `The last answer had status 200; by the rule "invalid parameter" it is permanent.`, "Correct the request")
+	if p.Rule != "invalid parameter" || strings.Contains(a.text, "canary") || strings.Contains(p.Detail, "url of the endpoint") {
+		t.Errorf("got %s", a.text)
+	}
+}
+
+func TestABudgetThatInvalidAnswersUsedUpSaysSo(t *testing.T) {
+	r := upstream(t, wfsException, func(_ *rig, tr *heed.Transport) {
+		tr.Classifier = exception(t, classify.Invalid, classify.Idempotent)
+		tr.Policy.Retry.Budget = 200 * time.Millisecond
+		tr.Policy.Retry.MinAttempt = time.Millisecond
+		tr.Policy.Backoff.Base, tr.Policy.Backoff.Cap = 30*time.Millisecond, 30*time.Millisecond
+	})
+	a := r.get("/api/x", nil)
+	p := wantProblem(t, a, 504, "deadline-exceeded")
+	wantText(t, p.Detail, `the last one was invalid, with status 200 (rule "invalid parameter")`)
+	if got := a.Header.Get("Proxy-Status"); !strings.HasPrefix(got, "heed; error=http_protocol_error;") {
+		t.Errorf("got %s", got)
 	}
 }

@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -176,24 +178,50 @@ func TestBodyBeyondTheBoundIsAProblem(t *testing.T) {
 	}
 }
 
-func TestAnswerBeyondTheBoundIsRefusedOrCut(t *testing.T) {
+func TestAnAnswerBeyondTheBoundIsAProblemWhileNothingOfItWasHandedOver(t *testing.T) {
 	r := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/base/told" {
 			w.Header().Set("Content-Length", "11")
 		}
+		w.Header().Set("X-Theirs", "1")
+		io.WriteString(w, "12345678901")
+		w.(http.Flusher).Flush()
+	}, func(r *rig, _ *heed.Transport) { r.settings.Bounds.AnswerBytes = 10 })
+	for _, path := range []string{"/api/told", "/api/untold"} {
+		a := r.get(path, nil)
+		if p := wantProblem(t, a, 502, "answer-too-large"); p.CallID == "" || p.LastStatus != 200 || a.Header.Get("X-Theirs") != "" {
+			t.Errorf("%s: got %+v with %v", path, p, a.Header)
+		}
+	}
+}
+
+func TestAnAnswerThatGrowsBeyondTheBoundIsCutAndTheLogSaysWhy(t *testing.T) {
+	var log bytes.Buffer
+	more := make(chan struct{})
+	r := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "1234567890")
 		w.(http.Flusher).Flush()
+		<-more
 		io.WriteString(w, "1")
-	}, func(r *rig, _ *heed.Transport) { r.settings.Bounds.AnswerBytes = 10 })
-	wantProblem(t, r.get("/api/told", nil), 502, "answer-too-large")
-	resp, err := r.Client().Get(r.URL + "/api/untold")
+	}, func(r *rig, _ *heed.Transport) {
+		r.settings.Bounds.AnswerBytes = 10
+		r.settings.Log = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	resp, err := r.Client().Get(r.URL + "/api/x")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if b, err := io.ReadAll(resp.Body); err == nil || len(b) > 10 {
-		t.Errorf("got %q and %v, want it cut", b, err)
+	begun := make([]byte, 10)
+	if _, err := io.ReadFull(resp.Body, begun); err != nil || string(begun) != "1234567890" {
+		t.Errorf("got %q, %v", begun, err)
 	}
+	close(more)
+	if b, err := io.ReadAll(resp.Body); err == nil || len(b) > 0 {
+		t.Errorf("got %q and %v more, want it cut", b, err)
+	}
+	r.Server.Close() // the line is written by then
+	wantText(t, log.String(), "level=WARN", `msg="answer cut"`, "endpoint=api", "call_id="+resp.Header.Get("Heed-Call-Id"), "reason=answer-too-large", "bytes=10", "limit=10")
 }
 
 func TestCallsBeyondTheBoundAreAProblem(t *testing.T) {

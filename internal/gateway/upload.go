@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/heedproject/heed/policy"
 )
 
 // upload is the body of a request. It bounds what is read of it and how long
@@ -31,10 +33,11 @@ var (
 )
 
 func newUpload(x *exchange) *upload {
-	return &upload{
+	x.read = &upload{
 		from: x.r.Body, left: x.table.Bounds.BodyBytes,
 		silence: patience{set: http.NewResponseController(x.w).SetReadDeadline, idle: x.route.idle},
 	}
+	return x.read
 }
 
 func (u *upload) Read(p []byte) (int, error) {
@@ -81,7 +84,9 @@ func (u *upload) finish(err error) {
 	}
 }
 
-func (u *upload) Close() error { return u.from.Close() }
+// Close does nothing: closing the body of a request reads the rest of it first,
+// for as long as the caller takes to send that (net/http). See exchange.end.
+func (u *upload) Close() error { return nil }
 
 // stalled tells whether the caller was silent for too long. net/http takes
 // that for a caller who left.
@@ -96,29 +101,83 @@ func (u *upload) stalled() bool {
 // on unread bytes resets the connection (RFC 9112 §9.6).
 const linger = time.Second
 
-// end lets nobody read any more. The server cannot write its answer while a
-// Read blocks, so that such a one is broken off.
-func (u *upload) end() {
+// lingers is the largest body whose rest is awaited. Who sends more is told to
+// stop.
+const lingers = 256 << 10
+
+// end lets nobody read any more. It tells whether the body was read to its end.
+func (u *upload) end() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.over = true
-	switch {
-	case u.whole.Load():
-	case u.reading:
-		_ = u.silence.set(time.Now())
-	default:
+	if !u.whole.Load() {
 		_ = u.silence.set(time.Now().Add(linger))
 	}
+	return u.whole.Load()
+}
+
+// hasBody tells whether r came with a body, over a connection that cannot do
+// anything else before that has been read.
+func hasBody(r *http.Request) bool {
+	return r.Body != nil && r.Body != http.NoBody && r.ProtoMajor == 1
+}
+
+// ahead lets the answer to a request go out before the end of its body. By
+// itself net/http reads that first: a caller who does not send it gets no
+// answer. From then on nobody but us sees to it that what is left of the body
+// is not read as the next request.
+func ahead(w http.ResponseWriter) bool {
+	d, ok := w.(interface{ EnableFullDuplex() error })
+	return ok && d.EnableFullDuplex() == nil
+}
+
+// rest awaits what is left of a body after the answer. The connection serves
+// another request only if the body has come to its end.
+func rest(w http.ResponseWriter, body io.Reader) {
+	c := http.NewResponseController(w)
+	_ = c.Flush()
+	_ = c.SetReadDeadline(time.Now().Add(linger))
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	_ = c.SetReadDeadline(time.Time{})
 }
 
 // end sees to it that the server is not held by a body that was not read.
 func (x *exchange) end() {
 	switch {
-	case x.body != nil:
-		x.body.end()
-	case x.r.Body != nil && x.r.Body != http.NoBody:
-		_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(linger))
+	case x.read == nil && x.ahead && !x.closes:
+		rest(x.w, x.r.Body)
+	case x.read == nil || x.read.end() || !x.ahead || x.closes:
+	default:
+		rest(x.w, x.read.from)
 	}
+}
+
+// unread tells whether the body has not come to its end.
+func (x *exchange) unread() bool {
+	return x.ahead && (x.read == nil || !x.read.whole.Load())
+}
+
+// prompt serves requests whose bodies nobody may read, or sends: the answer does
+// not wait for them, and who is silent is not waited for.
+func prompt(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hasBody(r) || !ahead(w) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		u := &upload{
+			from: r.Body, left: Bounds{}.withDefaults().BodyBytes,
+			silence: patience{set: http.NewResponseController(w).SetReadDeadline, idle: policy.Policy{}.WithDefaults().Timeouts.Idle},
+		}
+		r = r.WithContext(r.Context())
+		r.Body = u
+		next.ServeHTTP(w, r)
+		if !u.end() {
+			rest(w, u.from)
+		}
+	})
 }
 
 // patience bounds how long a caller may stand still. The zero value is

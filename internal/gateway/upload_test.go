@@ -70,12 +70,16 @@ func TestUploadThatFallsSilentIsEnded(t *testing.T) {
 	}
 }
 
-func TestSilentUploadIsAnsweredWhenItsBudgetEnds(t *testing.T) {
+func TestUploadThatIsNotThereWhenItsBudgetEndsIsTheCallersDoing(t *testing.T) {
 	r := upstream(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }, nil)
 	_, from := r.dialed("PUT /api/x HTTP/1.1\r\nHost: localhost\r\nHeed-Budget: 0.1\r\nContent-Length: 100\r\n\r\nabc")
-	if got := r.status(from); got != 504 {
-		t.Errorf("got %d, want 504", got)
+	resp, err := http.ReadResponse(from, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
+	b, _ := io.ReadAll(resp.Body)
+	p := wantProblem(t, answered{resp, string(b)}, 400, "bad-body")
+	wantText(t, p.Detail, "before the request body was complete")
 }
 
 func TestRefusalDoesNotAwaitABodyThatNeverComes(t *testing.T) {
