@@ -31,7 +31,7 @@ func authFields(a *Auth) sheet.Block {
 		{Name: "value", Doc: "kinds header and query: the credential.", Value: secret(&a.Value)},
 		{Name: "user", Doc: "The user, key or client id.", Value: secret(&a.User)},
 		{Name: "password", Doc: "The password or client secret.", Value: secret(&a.Password)},
-		{Name: "token_url", Doc: "Where a token is fetched. Default of the kinds sierra and folio: below url.", Value: link(&a.TokenURL)},
+		{Name: "token_url", Doc: "Where a token is fetched. Default of the kinds sierra and folio: below url.", Value: tokenURL(&a.TokenURL)},
 		{Name: "scopes", Doc: "kind oauth2: the scopes to ask for.", Value: sheet.Texts(&a.Scopes)},
 		{Name: "tenant", Doc: "kind folio: sent as X-Okapi-Tenant.", Value: sheet.Text(&a.Tenant)},
 		{Name: "lifetime", Doc: "How long a token holds where the issuer does not say.", Value: sheet.If(a.Lifetime != 0, sheet.Duration(&a.Lifetime))},

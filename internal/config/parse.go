@@ -268,18 +268,42 @@ func (p *parser) told(path string, problem policy.Problem) {
 	p.Problem(n, at, problem.Remedy, "%s", problem.Message)
 }
 
-// locate says where the settings stand that warnings are about.
+// locate says where the settings stand that warnings are about. What several
+// endpoints have from one place in defaults is told once.
 func (p *parser) locate(warnings []Warning) []Warning {
-	for i := range warnings {
-		w := &warnings[i]
+	var all []Warning
+	shared := map[Warning]*common{}
+	for _, w := range warnings {
 		n, exact := p.Place(w.Path)
-		if rest, ok := strings.CutPrefix(w.Path, "endpoints."); ok && !exact {
-			_, field, _ := strings.Cut(rest, ".")
-			if d, there := p.Place(sheet.Join("defaults", field)); there {
-				n = d
-			}
+		name, field, _ := strings.Cut(strings.TrimPrefix(w.Path, "endpoints."), ".")
+		d, there := p.Place(sheet.Join("defaults", field))
+		inherited := !exact && there && strings.HasPrefix(w.Path, "endpoints.")
+		if inherited {
+			n = d
 		}
 		w.File, w.Line, w.Column = p.File, n.Line, n.Column
+		if inherited {
+			same := w
+			same.Path = sheet.Join("defaults", field)
+			if c, told := shared[same]; told {
+				c.names = append(c.names, name)
+				continue
+			}
+			shared[same] = &common{at: len(all), names: []string{name}}
+		}
+		all = append(all, w)
 	}
-	return warnings
+	for same, c := range shared {
+		if len(c.names) > 1 {
+			all[c.at] = same
+			all[c.at].Message += " (endpoints " + strings.Join(c.names, ", ") + ")"
+		}
+	}
+	return all
+}
+
+// common is a warning about defaults, and the endpoints that it concerns.
+type common struct {
+	at    int // in the list
+	names []string
 }

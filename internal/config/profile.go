@@ -23,7 +23,17 @@ func (n profileName) Read(r *sheet.Reader, node *sheet.Node, path string) {
 		sheet.Text(n.p).Read(r, node, path)
 		return
 	}
+	if use, is := kin[node.Text]; is && node.Kind == sheet.Scalar {
+		r.Problem(node, path, use, "%q names a kind of API, and profiles are of one each", node.Text)
+		return
+	}
 	n.builtIn().Read(r, node, path)
+}
+
+// kin are names of whole families of APIs that one might look for.
+var kin = map[string]string{
+	"ogc":      "use wfs or wms",
+	"geocoder": "use nominatim, or generic with the limits of the provider",
 }
 
 // Write implements sheet.Value.

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -221,9 +222,39 @@ func network(p *netip.Prefix) sheet.Value {
 }
 
 func link(u **url.URL) sheet.Value {
+	return linkLike(u, parseURL, "^https?://[^?#@]+$", "https://ils.example.org/iii/sierra-api")
+}
+
+// tokenURL may have a query (RFC 6749 §3.2), and no credential in it (§2.3.1).
+func tokenURL(u **url.URL) sheet.Value {
+	return linkLike(u, func(text string) (*url.URL, error) {
+		bare, raw, asked := strings.Cut(text, "?")
+		u, err := parseURL(bare)
+		if err != nil || !asked {
+			return u, err
+		}
+		query, err := url.ParseQuery(raw)
+		if err != nil || strings.Contains(raw, "#") {
+			return nil, errors.New("the query of the URL cannot be read")
+		}
+		for key := range query {
+			if slices.Contains(credentials, strings.ToLower(key)) {
+				return nil, errors.New("the query of the URL holds a credential, which belongs under auth")
+			}
+		}
+		u.RawQuery = raw
+		return u, nil
+	}, "^https?://[^?#@]+([?][^#]*)?$", "https://login.example.org/token?tenant=main")
+}
+
+// credentials are parameters of RFC 6749 and its kin that must not be told.
+var credentials = []string{"client_secret", "password", "access_token", "refresh_token", "assertion", "client_assertion",
+	"code", "token", "secret", "key", "api_key", "apikey"}
+
+func linkLike(u **url.URL, parse func(string) (*url.URL, error), pattern, example string) sheet.Value {
 	return sheet.Parsed{
 		Parse: func(text string) (err error) {
-			*u, err = parseURL(text)
+			*u, err = parse(text)
 			return err
 		},
 		Show: func() (string, bool) {
@@ -232,9 +263,9 @@ func link(u **url.URL) sheet.Value {
 			}
 			return (*u).String(), true
 		},
-		Remedy:  "write it as in https://ils.example.org/iii/sierra-api",
-		Pattern: "^https?://[^?#@]+$",
-		Example: "https://ils.example.org/iii/sierra-api",
+		Remedy:  "write it as in " + example,
+		Pattern: pattern,
+		Example: example,
 	}
 }
 
