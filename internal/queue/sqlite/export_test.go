@@ -28,6 +28,12 @@ func Moved(o Options, moved func() error) Options {
 	return o
 }
 
+// Settled makes a store whose file is synced by settle.
+func Settled(o Options, settle func() error) Options {
+	o.settle = settle
+	return o
+}
+
 // ErrUnsynced is errUnsynced.
 var ErrUnsynced = errUnsynced
 
@@ -78,7 +84,7 @@ func (s *Store) Sealed(t *testing.T, id string) []byte {
 // Few makes a store that keeps next to nothing in memory, so that a few calls
 // go through all that many do.
 func Few(o Options) Options {
-	o.few = few{fresh: 2, step: 1, keys: 2, filed: 1}
+	o.few = few{fresh: 2, step: 1, keys: 2, filed: 1, log: 16}
 	return o
 }
 

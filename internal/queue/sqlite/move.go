@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 
+	"github.com/heedproject/heed/internal/queue"
 	driver "modernc.org/sqlite"
 	code "modernc.org/sqlite/lib"
 )
@@ -13,7 +15,10 @@ import (
 // The write-ahead log is moved into the file beside the writer, who would
 // otherwise stand still for it: the mover takes most of it over, while the
 // writer goes on, and the writer then the little that has come since, so that
-// the log is empty and begins anew.
+// the log is empty and begins anew. SQLite syncs the file only with the move
+// that takes the last of the log (walCheckpoint in its wal.c), which is the
+// writer's. So the mover syncs what it has moved by itself, else the writer
+// would stand still for all of that.
 
 // moveAfter is after how much that was written the log is moved, which is 20 to
 // 30 MB of it: rows, of which many share a page, and a kilobyte of what is
@@ -38,13 +43,33 @@ func (s *Store) mover(ctx context.Context) (*mover, error) {
 		return nil, wrap("open "+s.path, err)
 	}
 	s.held = append(s.held, c)
+	if s.settle == nil {
+		if s.file, err = os.OpenFile(s.path, os.O_RDWR, 0); err != nil {
+			return nil, fmt.Errorf("open %s: %w: %w", s.path, queue.ErrStorage, err)
+		}
+		s.settle = func() error { return syncData(s.file) }
+	}
 	m := &mover{c: c, work: make(chan struct{}, 1), done: make(chan error, 1)}
 	s.writer.Go(func() {
 		for range m.work {
-			m.done <- s.passive(c)
+			m.done <- s.shift(c)
 		}
 	})
 	return m, nil
+}
+
+// shift moves the log in two steps: what comes during the first, long one is
+// moved with the second, and only what comes during that is left to the writer.
+func (s *Store) shift(c *sql.Conn) error {
+	for range 2 {
+		if err := s.passive(c); err != nil {
+			return err
+		}
+		if err := s.settle(); err != nil {
+			return fmt.Errorf("%w: %w", errUnsynced, err)
+		}
+	}
+	return nil
 }
 
 // passive moves what nobody is using.
@@ -85,7 +110,7 @@ func (b *book) shifted(err error) {
 
 // order has the log moved when it has become long.
 func (b *book) order() {
-	if b.written >= moveAfter && !b.moving && b.dead == nil {
+	if b.written >= b.s.few.log && !b.moving && b.dead == nil {
 		b.moving, b.written = true, 0
 		b.m.work <- struct{}{}
 	}

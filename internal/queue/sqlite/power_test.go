@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,6 +85,31 @@ func TestALogThatTheFileDidNotTakeEndsAllWriting(t *testing.T) {
 	}
 	if _, err := os.Stat(o.Path + "-wal"); err != nil {
 		t.Errorf("the log: %v, want it left to the next start", err)
+	}
+	knows(t, o, "a")
+}
+
+// TestAFileThatTheDiskDidNotTakeEndsAllWriting has the disk fail beside the
+// writer, when the log was moved because it is long.
+func TestAFileThatTheDiskDidNotTakeEndsAllWriting(t *testing.T) {
+	o := options(t)
+	failed := make(chan struct{})
+	var once sync.Once
+	s := open(t, sqlite.Few(sqlite.Settled(o, func() error {
+		once.Do(func() { close(failed) })
+		return errors.New("no")
+	})))
+	enqueue(t, s, get("a"))
+	for done := false; !done; {
+		_, err := s.Enqueue(t.Context(), time.Now(), []queue.Call{get("")})
+		if err != nil && !errors.Is(err, queue.ErrStorage) {
+			t.Fatalf("enqueue: got %v, want ErrStorage", err)
+		}
+		done = err != nil
+	}
+	<-failed // for that and nothing else
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 	knows(t, o, "a")
 }

@@ -51,6 +51,7 @@ type Options struct {
 	unsynced bool         // for tests that need no disk
 	sync     func() error // for tests of a slow disk, and of one that fails
 	moved    func() error // for tests of a disk that fails when the log is moved
+	settle   func() error // for tests of a disk that fails when the file is synced
 	few      few          // for tests of few calls
 }
 
@@ -60,6 +61,7 @@ type few struct {
 	step  int64 // are entered into it with one transaction
 	keys  int   // idempotency keys that are not filed
 	filed int   // are filed with one transaction, at least
+	log   int   // is written before the log is moved, see moveAfter
 }
 
 // Store is a queue.Store.
@@ -77,6 +79,8 @@ type Store struct {
 	move   *sql.DB      // one connection, see mover
 	wal    *os.File     // the write-ahead log, to sync it; nil: not opened
 	sync   func() error // does so
+	file   *os.File     // the database, to sync it; nil: not opened
+	settle func() error // does so
 	moved  func() error // what more came of moving the log
 	ops    chan *op     // has room, so that who hands one over sleeps once only
 	closed chan struct{}
@@ -100,8 +104,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := checkPlace(o.Path); err != nil {
 		return nil, err
 	}
-	s := &Store{path: o.Path, keys: o.Keys, keep: o.Keep, most: o.Most, sync: o.sync, moved: o.moved,
-		few: cmp.Or(o.few, few{fresh: 8192, step: 1024, keys: 1 << 16, filed: 128}),
+	s := &Store{path: o.Path, keys: o.Keys, keep: o.Keep, most: o.Most, sync: o.sync, moved: o.moved, settle: o.settle,
+		few: cmp.Or(o.few, few{fresh: 8192, step: 1024, keys: 1 << 16, filed: 128, log: moveAfter}),
 		ops: make(chan *op, maxBatch), closed: make(chan struct{}), ended: make(chan struct{})}
 	b, err := s.start(ctx, o)
 	if err != nil {
@@ -141,6 +145,7 @@ func (s *Store) start(ctx context.Context, o Options) (*book, error) {
 	synced := "_pragma=synchronous(NORMAL)"
 	if o.unsynced {
 		synced, s.sync = "_pragma=synchronous(OFF)", func() error { return nil }
+		s.settle = s.sync
 	}
 	s.write = open(s.path, "_txlock=immediate", "_pragma="+busy(locked), "_journal_mode=WAL", synced,
 		"_pragma=cache_size(-16384)", "_pragma=secure_delete(FAST)",
@@ -315,6 +320,9 @@ func (s *Store) closeFiles() error {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}
+	}
+	if s.file != nil { // last: to close it gives up all locks that the process has on it (fcntl(2))
+		errs = append(errs, s.file.Close())
 	}
 	return wrap("close "+s.path, errors.Join(errs...))
 }
