@@ -11,4 +11,8 @@
 // One call is one request of the program; an attempt is one try of it on the
 // wire. RoundTrip is the only place that waits and sends; the rooms beside it
 // (policy, call, admit, classify, hint, backoff) only decide.
+//
+// Where a rule of the Classifier looks into bodies, or the whole answer is
+// verified, an attempt asks only for content codings that can be decoded here
+// (gzip, deflate): of the caller's Accept-Encoding the others are left out.
 package heed

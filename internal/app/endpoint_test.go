@@ -1,8 +1,10 @@
 package app
 
 import (
+	"compress/zlib"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -131,6 +133,38 @@ func TestAnOpenedEndpointTellsOnceOfAFactThatNobodyVerified(t *testing.T) {
 	}
 	if diff := cmp.Diff(told, []Doubt{{"api", "limits", provider.Unverified}, {"api", "teapot", provider.General}}); diff != "" {
 		t.Errorf("-got +want:\n%s", diff)
+	}
+}
+
+func TestABrowsersCodingsDoNotHideAThrottle(t *testing.T) {
+	var asked []string
+	e := api(t, "api", func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Accept-Encoding"))
+		switch {
+		case len(asked) > 1:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, "[]")
+		case strings.Contains(asked[0], "br"): // as a server does that likes it best
+			w.Header().Set("Content-Encoding", "br")
+			w.WriteHeader(403)
+			_, _ = io.WriteString(w, "\x8b\x03\x80")
+		default:
+			w.Header().Set("Content-Encoding", "deflate")
+			w.WriteHeader(403)
+			z := zlib.NewWriter(w)
+			_, _ = io.WriteString(z, `[{"errorCode":"REQUEST_LIMIT_EXCEEDED"}]`)
+			_ = z.Close()
+		}
+	})
+	limit := classify.Match{Statuses: []classify.StatusRange{{From: 403, To: 403}}, Text: regexp.MustCompile("REQUEST_LIMIT_EXCEEDED")}
+	e.Rules = []classify.Rule{{ID: "limit", When: limit, Then: classify.Verdict{Class: classify.Throttled, Executed: classify.No, Retry: classify.Any}}}
+	a := start(t, settings(e), Options{})
+	status, body := get(t, a.DataAddr(), "/api/x", "Accept-Encoding", "gzip, deflate, br, zstd")
+	if status != 200 || body != "[]" {
+		t.Errorf("got %d %q, want the answer behind the throttle", status, body)
+	}
+	if diff := cmp.Diff(asked, []string{"gzip, deflate", "gzip, deflate"}); diff != "" {
+		t.Errorf("asked for, -got +want:\n%s", diff)
 	}
 }
 

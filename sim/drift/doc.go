@@ -7,8 +7,9 @@
 // every value its Shape: string, date-time, integer, a list of these. A value
 // that an earlier answer had, such as an id, becomes a reference to the place
 // where it stood. What cannot be told to be a name is taken for a value: a
-// segment of a path that no route has, a key of a body that no schema would have
-// or that stood in the path.
+// segment of a path that no route has, a key of a body that no schema would
+// have, that stood in the path, or that is the caller's own word (metadata,
+// labels, annotations).
 //
 // Compare replays a recording against a pack of the simulator. It makes up
 // values for the shapes and follows the references, so that what was created in

@@ -83,7 +83,7 @@ func (r *Recorder) remember(v any, at string, data map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if isName(key) && !data[key] {
+			if isName(key) && !data[key] && !isLoose(key) {
 				r.remember(v[key], at+"/"+escape.Replace(key), data)
 			}
 		}

@@ -88,7 +88,11 @@ func shapeOf(v any, depth int) *Shape {
 	case map[string]any:
 		s := &Shape{Kind: "object", Fields: map[string]*Shape{}}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			s.add(name, shapeOf(v[name], depth+1))
+			of := shapeOf(v[name], depth+1)
+			if of.Kind == "object" && isLoose(name) {
+				of = of.loose()
+			}
+			s.add(name, of)
 		}
 		return s
 	case []any:
@@ -130,10 +134,34 @@ func isName(key string) bool {
 
 // named is key, or * for one that is data.
 func named(key string) string {
-	if !isName(key) {
+	whole, _, within := strings.Cut(key, "[")
+	switch {
+	case !isName(key):
 		return "*"
+	case within && isLoose(whole):
+		return whole + "[*]"
 	}
 	return key
+}
+
+// isLoose tells whether the keys of what the field holds are the caller's own
+// words, in any API: they are data, however much they look like names.
+func isLoose(field string) bool {
+	switch field {
+	case "metadata", "labels", "annotations":
+		return true
+	}
+	return false
+}
+
+// loose is s with all its fields together under *.
+func (s *Shape) loose() *Shape {
+	same := *s
+	same.Fields = map[string]*Shape{}
+	for _, key := range slices.Sorted(maps.Keys(s.Fields)) {
+		same.Fields["*"] = merge(same.Fields["*"], s.Fields[key])
+	}
+	return &same
 }
 
 // add puts a field in. Keys that are data stand together under *.
