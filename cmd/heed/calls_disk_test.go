@@ -1,0 +1,84 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// order sends an order to the admin port and returns the status.
+func (p *process) order(path, body string) int {
+	p.t.Helper()
+	resp, err := http.Post("http://"+p.admin+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+// stuff fills a file until its disk is full.
+func stuff(t *testing.T, name string) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 64 << 10; size > 0; size /= 2 {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAFullDiskCanBeEmptiedWithTheTool(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("heed-test", dir, "tmpfs", 0, "size=12m"); err != nil {
+		t.Skipf("no small disk can be made here: mount: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	p := keeper(t, dir)
+	var ids []string
+	for n := range 20 {
+		status, id := hand(t, p, fmt.Sprintf("k%d", n), 16<<10)
+		if status != http.StatusAccepted {
+			t.Fatalf("got %d, want 202", status)
+		}
+		ids = append(ids, id)
+	}
+	stuff(t, filepath.Join(dir, "ballast"))
+	for n := 0; ; n++ { // what is left in the files of the queue
+		status, id := hand(t, p, fmt.Sprintf("more%d", n), 16<<10)
+		if status == http.StatusInsufficientStorage {
+			break
+		}
+		if status != http.StatusAccepted || n > 500 {
+			t.Fatalf("call %d: got %d, want 202 until the disk is full", n, status)
+		}
+		ids = append(ids, id)
+	}
+	for _, id := range ids {
+		if got := p.order("/_heed/calls/"+id+"/cancel", ""); got != http.StatusOK {
+			t.Fatalf("cancel on a full disk: got %d, want 200", got)
+		}
+	}
+	if got := p.order("/_heed/calls/purge", `{"filter":{"states":["cancelled"]}}`); got != http.StatusOK {
+		t.Errorf("purge on a full disk: got %d, want 200", got)
+	}
+	p.works()
+}
