@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -136,29 +135,22 @@ func showClock(now time.Time) Answer {
 	}{now})
 }
 
-// strict reads JSON in which every name must be known.
-func strict(body []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the end")
-	}
-	return nil
-}
-
 // moveClock takes {"advance": "90s"}.
 func moveClock(c *Case, _ url.Values, body []byte) Answer {
-	var asked struct{ Advance string }
-	err := strict(body, &asked)
-	d, bad := time.ParseDuration(asked.Advance)
-	if err != nil || bad != nil || d < 0 || d > maxAdvance {
-		return problem(http.StatusBadRequest, fmt.Sprintf(`send {"advance": "90s"}, a duration from 0s to %v`, maxAdvance))
-	}
-	if c.Now().Add(d).After(latest) {
-		return problem(http.StatusBadRequest, fmt.Sprintf("a clock shows nothing after %v; advance it by less", latest.Year()))
+	var d time.Duration
+	bad := readBody(body, sheet.Block{
+		Fields: []sheet.Field{{Name: "advance", Doc: "how far the clock goes on, such as 90s", Value: sheet.Duration(&d), Required: true}},
+		Check: func(m sheet.Read) {
+			switch {
+			case d > maxAdvance:
+				m.Bad("advance", fmt.Sprintf("give a duration from 0s to %v", maxAdvance), "%v is too far", d)
+			case c.Now().Add(d).After(latest):
+				m.Bad("advance", "advance it by less", "a clock shows nothing after %v", latest.Year())
+			}
+		},
+	})
+	if bad != nil {
+		return refuseBody(`{"advance": "90s"}`, bad)
 	}
 	return showClock(c.Advance(d))
 }
@@ -192,30 +184,78 @@ func showWebhooks(c *Case, _ url.Values, _ []byte) Answer {
 
 // takeWebhook registers a URL; the answer tells the secret, once.
 func takeWebhook(c *Case, _ url.Values, body []byte) Answer {
-	var asked shownWebhook
-	err := strict(body, &asked)
-	var delay time.Duration
-	if err == nil && asked.Delay != "" {
-		delay, err = time.ParseDuration(asked.Delay)
+	var h Webhook
+	var id, secret string
+	bad := readBody(body, sheet.Block{
+		Fields: []sheet.Field{
+			{Name: "url", Doc: "where messages are sent", Value: sheet.Text(&h.URL), Required: true},
+			{Name: "secret", Doc: "what signs them", Value: sheet.Text(&h.Secret)},
+			{Name: "pack", Doc: "whose events are sent", Value: sheet.Text(&h.Pack)},
+			{Name: "events", Doc: "which are", Value: sheet.Texts(&h.Events)},
+			{Name: "delay", Doc: "how long after the event", Value: sheet.Duration(&h.Delay)},
+		},
+		Check: func(m sheet.Read) {
+			var wrong []Problem
+			if len(m.Problems) > 0 {
+				wrong = h.check(c.realm, false)
+			} else {
+				var err error
+				id, secret, err = c.AddWebhook(h)
+				if e, ok := errors.AsType[*Error](err); ok {
+					wrong = e.Problems
+				}
+			}
+			for _, p := range wrong {
+				m.Problem(NodeAt(m.Node, p.Path), p.Path, p.Remedy, "%s", p.Message)
+			}
+		},
+	})
+	if bad != nil {
+		return refuseBody(`{"url": "http://127.0.0.1:9000/hook"}, and if you like "events": ["charge.*"], "secret", "pack" and "delay": "5s"`, bad)
 	}
-	if err != nil || asked.ID != "" {
-		return problem(http.StatusBadRequest,
-			`send {"url": "http://127.0.0.1:9000/hook"}, and if you like "events": ["charge.*"], "secret", "pack" and "delay": "5s"`)
+	told := shownWebhook{ID: id, URL: h.URL, Secret: secret, Pack: h.Pack, Events: h.Events}
+	if h.Delay > 0 {
+		told.Delay = h.Delay.String()
 	}
-	h := Webhook{URL: asked.URL, Secret: asked.Secret, Pack: asked.Pack, Events: asked.Events, Delay: delay}
-	if asked.ID, asked.Secret, err = c.AddWebhook(h); err != nil {
-		return problem(http.StatusBadRequest, strings.TrimPrefix(err.Error(), "sim: "))
-	}
-	an := show(asked)
+	an := show(told)
 	an.Status = http.StatusCreated
 	return an
+}
+
+// NodeAt finds the place of a Problem in the document that it is about, or the
+// nearest place around it: the value at its path, of a case its name.
+func NodeAt(n *sheet.Node, path string) *sheet.Node {
+	for path != "" {
+		var next, key *sheet.Node
+		rest := ""
+		if number, after, ok := strings.Cut(strings.TrimPrefix(path, "["), "]"); ok && path[0] == '[' {
+			if i, err := strconv.Atoi(number); err == nil && i < len(n.Items) {
+				next, rest = n.Items[i], strings.TrimPrefix(after, ".")
+			}
+		}
+		for _, m := range n.Members {
+			after, ok := strings.CutPrefix(path, m.Key.Text)
+			if !ok || after != "" && after[0] != '.' && after[0] != '[' || key != nil && len(m.Key.Text) < len(key.Text) {
+				continue
+			}
+			next, key, rest = m.Value, m.Key, strings.TrimPrefix(after, ".")
+		}
+		if next == nil {
+			return n
+		}
+		if rest == "" && key != nil && next.Kind == sheet.Mapping {
+			return key
+		}
+		n, path = next, rest
+	}
+	return n
 }
 
 // takeScenario begins the case anew in the world of the body.
 func (a *API) takeScenario(id string, body []byte) Answer {
 	c, err := a.readScenario(id, body)
 	if err != nil {
-		return refuseScenario(err)
+		return refuse(err)
 	}
 	names := make([]string, len(c.realm.packs))
 	for i, p := range c.realm.packs {
@@ -229,44 +269,10 @@ func (a *API) takeScenario(id string, body []byte) Answer {
 	}{id, names, c.Steps().String(), c.Now()})
 }
 
-// placed is an error that knows all places where a document is wrong.
-type placed interface{ All() []sheet.Problem }
-
-func refuseScenario(err error) Answer {
-	type place struct {
-		Line    int    `json:"line,omitempty"`
-		Column  int    `json:"column,omitempty"`
-		Path    string `json:"path,omitempty"`
-		Message string `json:"message"`
-		Remedy  string `json:"remedy,omitempty"`
-	}
-	var all []place
-	var bad placed
-	if errors.As(err, &bad) {
-		for _, p := range bad.All() {
-			all = append(all, place{p.Line, p.Column, p.Path, p.Message, p.Remedy})
-		}
-	}
-	return JSON(http.StatusBadRequest, struct {
-		Title    string  `json:"title"`
-		Status   int     `json:"status"`
-		Detail   string  `json:"detail"`
-		Problems []place `json:"problems,omitempty"`
-	}{"Bad Request", 400, strings.TrimPrefix(err.Error(), "sim: "), all}).With("Content-Type", "application/problem+json")
-}
-
 // takeSteps replaces the script by the body of the request.
 func takeSteps(c *Case, _ url.Values, body []byte) Answer {
-	err := c.SetSteps(string(body))
-	if bad, ok := errors.AsType[*StepsError](err); ok {
-		return JSON(http.StatusBadRequest, struct {
-			Title  string `json:"title"`
-			Status int    `json:"status"`
-			Detail string `json:"detail"`
-			Line   int    `json:"line"`
-			Column int    `json:"column"`
-			Remedy string `json:"remedy"`
-		}{"Bad Request", 400, bad.Message, bad.Line, bad.Column, bad.Remedy}).With("Content-Type", "application/problem+json")
+	if err := c.SetSteps(string(body)); err != nil {
+		return refuse(err)
 	}
 	return showSteps(c)
 }

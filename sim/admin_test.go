@@ -25,12 +25,12 @@ func TestStepsSetOverHTTPBeginAnew(t *testing.T) {
 
 func TestABadScriptOverHTTPSaysWhereAndChangesNothing(t *testing.T) {
 	a := api(t, sim.World{Steps: "GET /health: 503"})
-	w := ask(a, "POST", "/_sim/steps", "GET /health: 500\nGET /health: nope")
+	w := ask(a, "POST", "/_sim/steps", "GET /health: 500\nGET /nowhere: nope")
 	var p struct{ Line, Column int }
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
 		t.Fatal(err)
 	}
-	if w.Code != 400 || p.Line != 2 || p.Column != 14 {
+	if w.Code != 400 || p.Line != 2 || p.Column != 15 {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 	if diff := cmp.Diff([]int{503, 200}, statuses(a, "/health", 2)); diff != "" {

@@ -51,6 +51,9 @@ func (a *API) Begin(id string, w World) (*Case, error) {
 	if !validCase(id) {
 		return nil, errors.New("sim: " + caseRule)
 	}
+	if err := failed(w.checkAlone(id)); err != nil {
+		return nil, err
+	}
 	r, err := newRealm(w)
 	if err != nil {
 		return nil, err
@@ -74,7 +77,7 @@ func (a *API) readScenario(id string, text []byte) (*Case, error) {
 	if read == nil {
 		return nil, errors.New("this simulator reads no scenarios; heed sim does")
 	}
-	w, err := read(text)
+	w, err := read(text, id != "")
 	if err != nil {
 		return nil, err
 	}

@@ -53,12 +53,12 @@ func TestAResourceFromTheBeginningSharesNoIDWithALaterOne(t *testing.T) {
 func TestAWorldThatCannotBeginSaysWhere(t *testing.T) {
 	for do, want := range map[string]string{
 		"POST /v1/charges": "begin[1]: POST /v1/charges: refused with 400",
-		"POST /nowhere":    "begin[1]: POST /nowhere: no pack has such an operation",
-		"/v1/charges":      "begin[1]: \"/v1/charges\" is no method and path",
-		"PO ST /v1":        "begin[1]: \"PO ST /v1\" is no method and path",
+		"POST /nowhere":    "begin[1].do: POST /nowhere: no pack has such an operation",
+		"/v1/charges":      "begin[1].do: \"/v1/charges\" is no method and path",
+		"PO ST /v1":        "begin[1].do: \"PO ST /v1\" is no method and path",
 	} {
 		_, err := sim.New(sim.World{Begin: []sim.Request{furnished.Begin[0], {Do: do}}})
-		if bad, ok := errors.AsType[*sim.ItemError](err); !ok || bad.Index != 1 || !strings.HasPrefix(bad.Error(), want) {
+		if bad, ok := errors.AsType[*sim.Error](err); !ok || len(bad.Problems) != 1 || !strings.HasPrefix(bad.Problems[0].String(), want) {
 			t.Errorf("%s: got %v", do, err)
 		}
 	}

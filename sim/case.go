@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -72,7 +71,7 @@ func newCase(a *realm, id string) *Case {
 	for _, h := range a.world.Webhooks {
 		_, _ = c.add(h, false) // the realm has checked them
 	}
-	_ = c.play() // as it has these
+	c.play(nil) // which the realm has rehearsed
 	return c
 }
 
@@ -119,9 +118,9 @@ func (c *Case) Steps() Steps {
 // SetSteps replaces the script, for every caller from its first step. A script
 // with an error changes nothing.
 func (c *Case) SetSteps(text string) error {
-	steps, err := c.realm.parse(text)
-	if err != nil {
-		return fmt.Errorf("sim: %w", err)
+	steps, bad := c.realm.parse(text)
+	if err := failed(under("steps", bad)); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +136,7 @@ func (c *Case) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.clear()
-	_ = c.play() // the realm has checked it
+	c.play(nil)
 }
 
 // Now is what the clock of the case shows.

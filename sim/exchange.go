@@ -39,6 +39,7 @@ type Exchange struct {
 	counted    bool  // by the limits of the pack, and let through
 	running    []int // of these the ones that count x while it runs
 	holding    bool  // the idempotency key
+	lost       bool  // no pack has its path
 	planning   bool  // After holds x
 	ids        int   // given out
 	era        int   // of the case, when x began
@@ -290,7 +291,11 @@ func (x *Exchange) usual() {
 			return
 		}
 	}
-	x.write(x.operate())
+	an := x.operate()
+	if an.Pace == (Pace{}) { // or who asks again at once would meet itself
+		x.release()
+	}
+	x.write(an)
 }
 
 func (x *Exchange) authorize() *Refusal {
@@ -471,14 +476,33 @@ func (x *Exchange) end() {
 	if c.era != x.era {
 		return // the case was reset meanwhile
 	}
+	x.letGo()
+	c.journal.settle(&x.entry)
+}
+
+// release gives back what x holds while it runs, once its answer is made.
+func (x *Exchange) release() {
+	if len(x.running) == 0 && !x.holding {
+		return
+	}
+	x.own.mu.Lock()
+	defer x.own.mu.Unlock()
+	if x.own.era == x.era {
+		x.letGo()
+	}
+}
+
+// letGo does so with the case locked.
+func (x *Exchange) letGo() {
 	for _, i := range x.running {
 		l := &x.pack.limits[i]
-		c.meter(x, i).Release(&l.Limit, x.cost(l))
+		x.own.meter(x, i).Release(&l.Limit, x.cost(l))
 	}
+	x.running = nil
 	if x.holding {
-		if k, ok := c.keys.get(x.keyPlace(x.key())); ok {
+		if k, ok := x.own.keys.get(x.keyPlace(x.key())); ok {
 			k.held = false
 		}
+		x.holding = false
 	}
-	c.journal.settle(&x.entry)
 }

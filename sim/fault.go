@@ -28,6 +28,8 @@ type fault struct {
 	counts []string                   // names of numbers, all optional
 	text   string                     // what the text in parentheses is; "": it takes none
 	must   bool                       // the text may not be left out
+	// fits says what is wrong with the text, and what to write. Optional.
+	fits func(text string) (message, remedy string)
 }
 
 var statusFault = fault{name: "a status", serve: serveStatus, takes: []string{"after", "date", "reset"}, counts: []string{"remaining"}}
@@ -51,12 +53,12 @@ var faults = []fault{
 	{name: "cut-clean", serve: serveCutClean, counts: []string{"at"}},
 	{name: "cut-valid", serve: serveCutValid},
 	{name: "malformed", serve: serveMalformed},
-	{name: "wrong-type", serve: serveWrongType, text: "a media type"},
+	{name: "wrong-type", serve: serveWrongType, text: "a media type", fits: isMedia},
 	{name: "empty", serve: serveEmpty},
 	{name: "envelope", serve: serveEnvelope},
 	{name: "html", serve: serveHTML},
 	{name: "stale", serve: serveStale, takes: []string{"age"}},
-	{name: "redirect", serve: serveRedirect, text: "a URL"},
+	{name: "redirect", serve: serveRedirect, text: "a URL", fits: isAddress},
 	{name: "golden", serve: serveGolden, text: "the name of a golden exchange", must: true},
 }
 

@@ -6,50 +6,115 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/heedproject/heed/provider/golden"
 	"github.com/heedproject/heed/provider/sheet"
 )
 
-// serveGolden gives the answer of a golden exchange of the provider, cut short
-// where the exchange says so. Nothing happened. What the exchange is expected
-// to mean is not read here.
+// serveGolden gives the answer of a golden exchange of the provider, or with
+// PROFILE/NAME that of any profile, cut short where the exchange says so; one
+// that shows a failure without an answer fails like it. Nothing happened. What
+// the exchange is expected to mean is not read here.
 func serveGolden(x *Exchange) {
-	for _, e := range x.own.realm.golden(x.pack) {
-		if e.name == x.step.said {
-			if e.cut >= 0 {
-				x.cut(e.answer, e.cut)
-				return
-			}
-			x.write(e.answer)
-			return
-		}
+	e, ok := x.pack.golden(x.step.said)
+	switch {
+	case !ok:
+		x.refuse(Refusal{Kind: BadRequest, Detail: "this provider has no golden exchange " + strconv.Quote(x.step.said)})
+	case e.failure == "header_timeout":
+		serveHang(x)
+	case e.failure != "": // of those that never reach a server the reset comes nearest
+		serveReset(x)
+	case e.cut >= 0:
+		x.cut(e.answer, e.cut)
+	default:
+		x.write(e.answer)
 	}
-	x.refuse(Refusal{Kind: BadRequest, Detail: "this provider has no golden exchange " + strconv.Quote(x.step.said)})
 }
 
 // goldenExchange is the half of a golden exchange that a provider plays.
 type goldenExchange struct {
-	name   string
-	answer Answer
-	cut    int // the connection ends after so many bytes; -1: it does not
+	name    string
+	answer  Answer
+	cut     int    // the connection ends after so many bytes; -1: it does not
+	failure string // in place of an answer
 }
 
-// golden reads the exchanges of p once.
-func (a *realm) golden(p *pack) []goldenExchange {
-	p.goldenOnce.Do(func() {
-		names := strings.Fields(p.Golden)
-		if len(names) == 0 {
-			names = []string{p.Name}
+// goldens are the exchanges of each profile, read when they are asked for.
+var goldens = func() map[string]func() ([]goldenExchange, error) {
+	all := map[string]func() ([]goldenExchange, error){}
+	files, _ := golden.Files.ReadDir(".") // which is embedded
+	for _, f := range files {
+		name := strings.TrimSuffix(f.Name(), ".yaml")
+		all[name] = sync.OnceValues(func() ([]goldenExchange, error) { return readGolden(name) })
+	}
+	return all
+}()
+
+// profiles are those whose exchanges the step golden(NAME) takes for p.
+func (p *pack) profiles() []string {
+	if names := strings.Fields(p.Golden); len(names) > 0 {
+		return names
+	}
+	return []string{p.Name}
+}
+
+// golden finds the exchange that a step names.
+func (p *pack) golden(said string) (goldenExchange, bool) {
+	for _, profile := range p.profiles() {
+		if e, ok := goldenOf(profile, said); ok {
+			return e, true
 		}
-		for _, name := range names {
-			all, err := readGolden(name)
-			p.goldens, p.goldenErr = append(p.goldens, all...), errors.Join(p.goldenErr, err)
+	}
+	profile, name, _ := strings.Cut(said, "/")
+	return goldenOf(profile, name)
+}
+
+func goldenOf(profile, name string) (goldenExchange, bool) {
+	read, ok := goldens[profile]
+	if !ok {
+		return goldenExchange{}, false
+	}
+	all, _ := read() // what cannot be read has none
+	i := slices.IndexFunc(all, func(e goldenExchange) bool { return e.name == name })
+	if i < 0 {
+		return goldenExchange{}, false
+	}
+	return all[i], true
+}
+
+// lacksGolden says that no pack has this exchange, and which are like it.
+func (a *realm) lacksGolden(said string) (message, remedy string) {
+	var known []string
+	for _, p := range a.packs {
+		if _, ok := p.golden(said); ok {
+			return "", ""
 		}
-	})
-	return p.goldens
+		for _, profile := range p.profiles() {
+			known = append(known, goldenNames(profile, "")...)
+		}
+	}
+	if profile, _, ok := strings.Cut(said, "/"); ok && goldens[profile] != nil {
+		known = goldenNames(profile, profile+"/")
+	}
+	return fmt.Sprintf("there is no golden exchange %q", said), suggest(said, known,
+		"golden(PROFILE/NAME) serves those of a profile, one of "+strings.Join(slices.Sorted(maps.Keys(goldens)), ", "))
+}
+
+func goldenNames(profile, before string) (names []string) {
+	read, ok := goldens[profile]
+	if !ok {
+		return nil
+	}
+	all, _ := read()
+	for _, e := range all {
+		names = append(names, before+e.name)
+	}
+	return names
 }
 
 func readGolden(name string) ([]goldenExchange, error) {
@@ -67,11 +132,12 @@ func readGolden(name string) ([]goldenExchange, error) {
 	}
 	var all []goldenExchange
 	for _, n := range list.Items {
+		e := goldenExchange{name: textOf(n, "name"), cut: -1, failure: textOf(n, "failure")}
 		r := n.Get("response")
-		if r == nil { // it shows a failure without an answer
+		if r == nil {
+			all = append(all, e)
 			continue
 		}
-		e := goldenExchange{name: textOf(n, "name"), cut: -1}
 		if e.answer, err = goldenAnswer(r); err != nil {
 			return nil, fmt.Errorf("golden exchange %s of %s: %w", e.name, name, err)
 		}
@@ -127,13 +193,4 @@ func textOf(n *sheet.Node, name string) string {
 		return v.Text
 	}
 	return ""
-}
-
-// names of the golden exchanges, for a message.
-func goldenNames(all []goldenExchange) string {
-	names := make([]string, len(all))
-	for i, e := range all {
-		names[i] = e.name
-	}
-	return strings.Join(names, "; ")
 }

@@ -18,15 +18,3 @@ func serveMalformed(x *Exchange) {
 	an.Body = body
 	x.write(an)
 }
-
-// serveWrongType gives the true answer under another media type: the text in
-// parentheses, default text/html.
-func serveWrongType(x *Exchange) {
-	an := x.operate()
-	media := x.step.said
-	if media == "" {
-		media = "text/html"
-	}
-	an.Set("Content-Type", media)
-	x.write(an)
-}

@@ -19,10 +19,3 @@ func serveReset(x *Exchange) {
 	}
 	_ = c.Close()
 }
-
-// serveCommitThenReset does the work and then loses the answer: the client
-// cannot know whether it was done.
-func serveCommitThenReset(x *Exchange) {
-	x.operate()
-	serveReset(x)
-}

@@ -25,15 +25,3 @@ func serveStall(x *Exchange) {
 	n, _ := x.w.Write(whole[at:]) // a caller that left is no error of ours
 	x.entry.bytesOut += int32(n)
 }
-
-// serveDrip sends the true answer bytes= at a time (default 1) with every=
-// between (default 100 ms).
-func serveDrip(x *Exchange) {
-	if r := x.hold(); r != nil {
-		x.refuse(*r)
-		return
-	}
-	an := x.operate()
-	an.Pace = Pace{Bytes: max(x.step.count("bytes", 1), 1), Every: x.step.wait("every", 100*time.Millisecond)}
-	x.write(an)
-}

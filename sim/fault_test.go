@@ -151,8 +151,8 @@ func TestAGoldenExchangeIsServed(t *testing.T) {
 
 func TestAGoldenExchangeThatIsNotThereIsToldWithThoseThatAre(t *testing.T) {
 	_, err := sim.New(sim.World{Steps: "GET /health: ok, golden(nothing of the kind)"})
-	bad, ok := errors.AsType[*sim.StepsError](err)
-	if !ok || bad.Line != 1 || bad.Column != 18 || !strings.Contains(bad.Message, "a good answer") {
+	bad, ok := errors.AsType[*sim.Error](err)
+	if !ok || bad.Problems[0].Line != 1 || bad.Problems[0].Column != 18 || !strings.Contains(bad.Problems[0].Remedy, "slack") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -168,8 +168,8 @@ func TestAStepIsNamedByItsOperation(t *testing.T) {
 
 func TestAnOperationThatIsNotThereIsAnErrorWithItsPlace(t *testing.T) {
 	_, err := sim.New(sim.World{Steps: "\n  bibs.gte: 503"})
-	bad, ok := errors.AsType[*sim.StepsError](err)
-	if !ok || bad.Line != 2 || bad.Column != 3 {
+	bad, ok := errors.AsType[*sim.Error](err)
+	if !ok || bad.Problems[0].Line != 2 || bad.Problems[0].Column != 3 {
 		t.Errorf("got %v", err)
 	}
 }

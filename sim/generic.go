@@ -1,11 +1,15 @@
 package sim
 
+const genericName = "generic"
+
 // Generic returns the pack of an API without habits of its own: bibs to read
 // and write, charges to make, jobs that take their time, paths that greet with
 // failures. It is what an API serves unless it is told otherwise.
 func Generic() Pack {
 	return Pack{
-		Name: "generic",
+		Name:     genericName,
+		Access:   "none; callers are told apart by X-Api-Key, else by Authorization",
+		Webhooks: Webhooks{Events: []string{"charge.succeeded", "job.complete", "job.canceled"}},
 		Operations: []Operation{
 			{Route: "GET /v1/bibs", Do: listBibs},
 			{Route: "GET /v1/bibs/{id}", Do: getBib},

@@ -1,10 +1,11 @@
 package sim
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/heedproject/heed/sim/rate"
@@ -29,6 +30,9 @@ type Pack struct {
 	Operations []Operation
 	// Credential returns whose request it is. Default: X-Api-Key, else Authorization.
 	Credential func(*http.Request) string
+	// Access says for people which credential it takes and what it is refused
+	// without, in one line.
+	Access string
 	// Authorize refuses a request that is not allowed in, with nil for one that
 	// is. It runs before limits, and not for free operations. Optional.
 	Authorize func(*Exchange) *Refusal
@@ -185,10 +189,6 @@ type pack struct {
 	limits     []limit
 	keys       Keys
 	hooks      Webhooks
-
-	goldenOnce sync.Once
-	goldens    []goldenExchange
-	goldenErr  error
 }
 
 // operation is an Operation made ready.
@@ -214,10 +214,12 @@ func newRoute(text string) (route, error) {
 	method, path, ok := strings.Cut(text, " ")
 	r := route{method, newPattern(path)}
 	if message, _ := r.pattern.fault(); !ok || message != "" {
-		return r, fmt.Errorf("route %q: write a method or *, a space and a path such as /v1/bibs/{id}; %s", text, message)
+		return r, fmt.Errorf("route %q is none: %s", text, cmp.Or(message, "a space and a path must follow the method"))
 	}
 	return r, nil
 }
+
+const routeRule = "write a method or *, a space and a path such as /v1/bibs/{id}"
 
 func (r *route) match(method, path string) bool {
 	var v values
@@ -261,8 +263,8 @@ func newPack(p Pack, index int, limits []rate.Limit) (*pack, error) {
 
 func newLimit(l rate.Limit) (limit, error) {
 	one := limit{Limit: l}
-	if err := l.Check(); err != nil {
-		return one, err
+	if bad := l.Check(); bad != nil {
+		return one, errors.New(bad[0].Message + "; " + bad[0].Remedy)
 	}
 	for _, text := range l.Routes {
 		r, err := newRoute(text)
@@ -276,6 +278,9 @@ func newLimit(l rate.Limit) (limit, error) {
 
 // find sets the operation of x and the values in its path.
 func (p *pack) find(x *Exchange) {
+	if x.lost {
+		return
+	}
 	method := x.Request.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -293,28 +298,33 @@ func (p *pack) find(x *Exchange) {
 	}
 }
 
-// has tells whether some operation has this path, whatever the method, and
-// whether one names its first segment.
-func (p *pack) has(path string) (has, named bool) {
+// has tells whether some operation has this path and names its first segment,
+// whatever the method.
+func (p *pack) has(path string) bool {
 	var v values
 	for i := range p.operations {
-		if o := &p.operations[i]; o.pattern.match(path, &v) {
-			if has = true; o.pattern.segments[0].kind == plain {
-				return true, true
-			}
+		if o := &p.operations[i].pattern; o.segments[0].kind == plain && o.match(path, &v) {
+			return true
 		}
 	}
-	return has, false
+	return false
 }
 
 // unknown is the refusal of what p cannot do; it says what it can.
 func (p *pack) unknown(x *Exchange) Refusal {
 	r := Refusal{Kind: Unknown, Detail: "there is no such operation"}
+	if all := x.own.realm.packs; len(all) > 1 {
+		names := make([]string, len(all))
+		for i, o := range all {
+			names[i] = "/" + o.Name + "/"
+		}
+		r.Detail += "; with " + strings.Join(names, ", ") + " before the path one pack alone is asked"
+	}
 	var v values
 	for i := range p.operations {
 		o := &p.operations[i]
 		r.Operations = append(r.Operations, o.Route)
-		if o.When == nil && o.pattern.match(x.Path, &v) {
+		if !x.lost && o.When == nil && o.pattern.match(x.Path, &v) {
 			r.Allow = append(r.Allow, o.method)
 		}
 	}

@@ -122,6 +122,41 @@ func (s *segment) match(have string, v *values) bool {
 	return true
 }
 
+// meets tells whether some path fits both.
+func (p *pattern) meets(o *pattern) bool {
+	for i := 0; ; i++ {
+		switch {
+		case p.tail && i >= len(p.segments)-1, o.tail && i >= len(o.segments)-1:
+			return true
+		case i == len(p.segments) || i == len(o.segments):
+			return len(p.segments) == len(o.segments)
+		case !p.segments[i].meets(&o.segments[i]):
+			return false
+		}
+	}
+}
+
+func (s *segment) meets(o *segment) bool {
+	var v values
+	switch {
+	case s.kind == plain:
+		return o.match(s.text, &v)
+	case o.kind == plain:
+		return s.match(o.text, &v)
+	}
+	return true // of what varies in both no more is asked
+}
+
+// names tells whether the pattern has a {name}.
+func (p *pattern) names(name string) bool {
+	for i := range p.segments {
+		if p.segments[i].kind >= each1 && p.segments[i].name == name {
+			return true
+		}
+	}
+	return false
+}
+
 // value returns what {name} matched.
 func (p *pattern) value(name string, v *values) string {
 	n := 0

@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -24,82 +26,75 @@ type realm struct {
 // environment: what it is told stays where it is told to go.
 var courier = &http.Transport{MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second}
 
+// newRealm finds everything that is wrong with w at once.
 func newRealm(w World) (*realm, error) {
 	w = w.withDefaults()
-	if err := w.check(); err != nil {
-		return nil, err
-	}
-	for i, l := range w.Limits {
-		if _, err := newLimit(l); err != nil {
-			return nil, fmt.Errorf("sim: %w", &ItemError{"limits", i, err.Error()})
-		}
-	}
 	a := &realm{world: w, own: map[string]Steps{}, courier: w.Courier}
 	if a.courier == nil {
 		a.courier = courier
 	}
-	if err := a.takePacks(); err != nil {
-		return nil, fmt.Errorf("sim: %w", err)
+	bad := w.check()
+	limits := a.checkLimits()
+	packs := a.takePacks(len(limits) == 0)
+	bad = append(append(bad, limits...), packs...)
+	if len(packs) == 0 {
+		bad = append(bad, a.checkReach()...)
 	}
-	if err := a.takeSteps(); err != nil {
-		return nil, fmt.Errorf("sim: %w", err)
+	bad = append(bad, a.takeSteps()...)
+	for i, h := range w.Webhooks {
+		bad = append(bad, under(fmt.Sprintf("webhooks[%d]", i), h.check(a, false))...)
 	}
-	for i := range w.Webhooks {
-		if err := w.Webhooks[i].check(a); err != nil {
-			return nil, fmt.Errorf("sim: %w", &ItemError{"webhooks", i, err.Error()})
-		}
+	if len(packs) == 0 {
+		bad = append(bad, a.rehearse()...)
 	}
-	if len(w.Begin) == 0 {
-		return a, nil
-	}
-	trial := newCase(a, "")
-	defer trial.end()
-	trial.clear()
-	if err := trial.play(); err != nil {
-		return nil, fmt.Errorf("sim: %w", err)
+	if err := failed(bad); err != nil {
+		return nil, err
 	}
 	return a, nil
 }
 
 // takePacks makes the packs of the world ready.
-func (a *realm) takePacks() error {
+func (a *realm) takePacks(limits bool) (bad []Problem) {
+	own := a.world.limits()
+	if !limits {
+		own = nil // what is wrong with them is told already
+	}
 	for i, p := range a.world.Packs {
-		ready, err := newPack(p, i, a.world.limits())
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(a.packs, func(o *pack) bool { return o.Name == p.Name }) {
-			return fmt.Errorf("pack %s is there twice; name it once", p.Name)
+		at := fmt.Sprintf("packs[%d]", i)
+		ready, err := newPack(p, i, own)
+		switch {
+		case err != nil:
+			bad = append(bad, Problem{Path: at, Message: err.Error(), Remedy: "mend the pack"})
+			continue
+		case slices.ContainsFunc(a.packs, func(o *pack) bool { return o.Name == p.Name }):
+			bad = append(bad, Problem{Path: at, Message: fmt.Sprintf("pack %s is there twice", p.Name), Remedy: "name it once"})
 		}
 		a.packs = append(a.packs, ready)
 		a.hosts = a.hosts || len(p.Hosts) > 0
 	}
-	return nil
+	return bad
 }
 
 // takeSteps reads the scripts of the world, which name what the packs have.
-func (a *realm) takeSteps() (err error) {
-	if a.steps, err = a.parse(a.world.Steps); err != nil {
-		return err
-	}
-	for id, text := range a.world.CaseSteps {
-		if !validCase(id) {
-			return fmt.Errorf("case %q: %s", id, caseRule)
-		}
-		if a.own[id], err = a.parse(text); err != nil {
-			return fmt.Errorf("case %s: %w", id, err)
+func (a *realm) takeSteps() (bad []Problem) {
+	a.steps, bad = a.parse(a.world.Steps)
+	under("steps", bad)
+	for _, id := range slices.Sorted(maps.Keys(a.world.CaseSteps)) {
+		steps, wrong := a.parse(a.world.CaseSteps[id])
+		bad = append(bad, under("cases."+id+".steps", wrong)...)
+		if a.own[id] = steps; !validCase(id) || id == "" {
+			bad = append(bad, Problem{Path: "cases." + id, Message: fmt.Sprintf("%q is no id of a case", id), Remedy: caseRule})
 		}
 	}
-	return nil
+	return bad
 }
 
 // parse reads a script and looks up what it names in the packs.
-func (a *realm) parse(text string) (Steps, error) {
-	s, err := ParseSteps(text)
-	if err != nil {
-		return s, err
-	}
-	return s, a.resolve(&s)
+func (a *realm) parse(text string) (Steps, []Problem) {
+	s, bad := readSteps(text)
+	bad = append(bad, a.resolve(s)...)
+	slices.SortStableFunc(bad, func(p, q Problem) int { return cmp.Or(p.Line-q.Line, p.Column-q.Column) })
+	return s, bad
 }
 
 // address finds the case of r: in the path, the header or the host. The path
@@ -138,14 +133,15 @@ func hostOf(r *http.Request) string {
 }
 
 // route finds the pack that r is for: by host, by the first word of the path,
-// or by who has such an operation; the first pack takes the rest.
-func (a *realm) route(r *http.Request, path string) (*pack, string) {
+// or by who has such an operation; the first pack takes what is
+// lost, to say so.
+func (a *realm) route(r *http.Request, path string) (p *pack, within string, lost bool) {
 	if a.hosts {
 		host := hostOf(r)
 		for _, p := range a.packs {
 			for _, h := range p.Hosts {
 				if host == h || strings.HasSuffix(host, "."+h) {
-					return p, path
+					return p, path, false
 				}
 			}
 		}
@@ -153,37 +149,33 @@ func (a *realm) route(r *http.Request, path string) (*pack, string) {
 	first, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	for _, p := range a.packs {
 		if p.Name == first {
-			return p, "/" + rest
+			return p, "/" + rest, false
 		}
 	}
 	if p := a.owner(path); p != nil {
-		return p, path
+		return p, path, false
 	}
-	return a.packs[0], path
+	return a.packs[0], path, true
 }
 
 // owner is the first pack that has an operation with this path, nil if none
-// has. Operations whose paths begin with a name in braces, which would claim
-// those of everybody, count last.
+// has. Where several are served, a path that begins with a name in braces
+// claims nothing without the name of its pack before it: it would swallow
+// every path that nobody has.
 func (a *realm) owner(path string) *pack {
 	if len(a.packs) == 1 {
 		return a.packs[0]
 	}
-	var greedy *pack
 	for _, p := range a.packs {
-		has, named := p.has(path)
-		if named {
+		if p.has(path) {
 			return p
 		}
-		if has && greedy == nil {
-			greedy = p
-		}
 	}
-	return greedy
+	return nil
 }
 
 // route finds the pack of x in a realm, and by it who calls.
 func (x *Exchange) route(a *realm, path string) {
-	x.pack, x.Path = a.route(x.Request, path)
+	x.pack, x.Path, x.lost = a.route(x.Request, path)
 	x.credential = x.pack.credential(x.Request)
 }

@@ -190,12 +190,15 @@ func TestARequestThatNeverFitsIsToldNoWait(t *testing.T) {
 	for i := range p.Operations {
 		p.Operations[i].Cost, p.Operations[i].Free = 10, false
 	}
-	for _, kind := range []rate.Kind{rate.TokenBucket, rate.LeakyBucket, rate.FixedWindow, rate.SlidingWindow, rate.Daily} {
-		a := api(t, sim.World{Packs: []sim.Pack{p}, Limits: []rate.Limit{
-			{Name: "narrow", Kind: kind, Capacity: 1, Refill: 1, Window: time.Minute, Weighted: true}}})
+	for _, l := range []rate.Limit{
+		{Kind: rate.TokenBucket, Refill: 1}, {Kind: rate.LeakyBucket, Refill: 1},
+		{Kind: rate.FixedWindow, Window: time.Minute}, {Kind: rate.SlidingWindow, Window: time.Minute}, {Kind: rate.Daily},
+	} {
+		l.Name, l.Capacity, l.Weighted = "narrow", 1, true
+		a := api(t, sim.World{Packs: []sim.Pack{p}, Limits: []rate.Limit{l}})
 		w := ask(a, "GET", "/v1/bibs", "")
 		if told := w.Header().Values("Retry-After"); w.Code != 429 || told != nil || !strings.Contains(w.Body.String(), "narrow") {
-			t.Errorf("%v: got %d, Retry-After %v, %s", kind, w.Code, told, w.Body)
+			t.Errorf("%v: got %d, Retry-After %v, %s", l.Kind, w.Code, told, w.Body)
 		}
 	}
 }

@@ -14,6 +14,8 @@ type scanner struct {
 	line   string
 	number int
 	pos    int // in bytes
+
+	problems []Problem
 }
 
 func (p *scanner) cutComment() {
@@ -51,70 +53,107 @@ func (p *scanner) next(c byte) bool {
 	return true
 }
 
-func (p *scanner) errorAt(pos int, remedy, format string, args ...any) error {
-	return &StepsError{p.number, p.column(pos), fmt.Sprintf(format, args...), remedy}
+// bad notes that something is wrong at a byte of the line.
+func (p *scanner) bad(pos int, remedy, format string, args ...any) {
+	p.problems = append(p.problems, Problem{Line: p.number, Column: p.column(pos), Message: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
 func (p *scanner) column(pos int) int { return utf8.RuneCountInString(p.line[:pos]) + 1 }
 
-func (p *scanner) rule() (rule, error) {
+// rule reads the line. What can be read of it is read, so that all problems of
+// a line are found.
+func (p *scanner) rule() rule {
 	var r rule
 	begin := p.pos
 	r.method = p.until(" \t:")
 	r.line, r.column = p.number, p.column(begin)
-	if strings.Contains(r.method, ".") && p.next(':') { // a logical name such as charges.create
-		r.named, r.method = r.method, ""
-		return r, p.steps(&r)
+	switch {
+	case strings.Contains(r.method, ".") && p.next(':'): // a logical name such as charges.create
+		r.named, r.method, r.known = r.method, "", true
+		p.steps(&r, false)
+	case r.method == hookWord:
+		p.hook(&r)
+	default:
+		p.routed(&r, begin)
 	}
-	if r.method == hookWord {
-		return r, p.hook(&r)
-	}
-	if r.method == "" || strings.Trim(r.method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" && r.method != "*" {
-		return r, p.errorAt(begin, "begin with a method such as GET, or *", "%q is no method", r.method)
+	return r
+}
+
+// routed reads the rest of a line that begins with a method.
+func (p *scanner) routed(r *rule, begin int) {
+	isMethod := r.method == "*" || r.method != "" && strings.Trim(r.method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	if !isMethod {
+		p.bad(begin, "begin with a method such as GET, or *", "%q is no method", r.method)
 	}
 	p.space()
 	begin = p.pos
 	path, ok := p.path()
 	r.pattern = newPattern(path)
-	if message, at := r.pattern.fault(); message != "" {
-		return r, p.errorAt(begin+at, "write a path such as /v1/bibs/*", "%q: %s", path, message)
+	message, at := r.pattern.fault()
+	switch {
+	case message != "":
+		if isMethod {
+			p.bad(begin+at, "write a path such as /v1/bibs/*", "%q: %s", path, message)
+		}
+		if !ok {
+			return // it may be no path at all
+		}
+	case !ok:
+		p.bad(p.pos, "write a colon and a space, then the steps", "no steps follow the path")
+		return
 	}
-	if !ok {
-		return r, p.errorAt(p.pos, "write a colon and a space, then the steps", "no steps follow the path")
-	}
-	return r, p.steps(&r)
+	r.known = isMethod && message == ""
+	p.steps(r, false)
 }
 
 // hook reads the rest of a line that tells of webhooks.
-func (p *scanner) hook(r *rule) error {
+func (p *scanner) hook(r *rule) {
 	p.space()
 	begin := p.pos
 	event, ok := p.path()
 	switch {
 	case event == "":
-		return p.errorAt(begin, "write webhook charge.succeeded: lost, or webhook *: twice", "the name of an event is missing")
+		p.bad(begin, "write webhook charge.succeeded: lost, or webhook *: twice", "the name of an event is missing")
 	case !ok:
-		return p.errorAt(p.pos, "write a colon and a space, then the steps", "no steps follow the event")
+		p.bad(p.pos, "write a colon and a space, then the steps", "no steps follow the event")
+		return
 	}
-	r.method, r.event = "", event
-	return p.steps(r)
+	r.method, r.event, r.known = "", event, true
+	p.steps(r, true)
 }
 
 // steps reads the list to the end of the line.
-func (p *scanner) steps(r *rule) error {
+func (p *scanner) steps(r *rule, hook bool) {
 	for {
 		p.space()
-		s, err := p.step(r.event != "")
-		if err != nil {
-			return err
+		begin, found := p.pos, len(p.problems)
+		s := p.step(hook)
+		if len(p.problems) > found {
+			p.pos = begin
+			p.pass()
 		}
 		r.steps = append(r.steps, s)
 		p.space()
-		if p.done() {
-			return nil
+		if !p.done() && p.line[p.pos] != ',' {
+			p.bad(p.pos, "put a comma between two steps", "%q is not expected here", p.line[p.pos:])
+			p.pass()
 		}
 		if !p.next(',') {
-			return p.errorAt(p.pos, "put a comma between two steps", "%q is not expected here", p.line[p.pos:])
+			return
+		}
+	}
+}
+
+// pass goes on to the comma that ends a step, or to the end of the line.
+func (p *scanner) pass() {
+	for depth := 0; !p.done(); p.pos++ {
+		switch c := p.line[p.pos]; {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth <= 0:
+			return
 		}
 	}
 }
@@ -131,7 +170,7 @@ func (p *scanner) path() (string, bool) {
 	return p.line[begin:p.pos], false
 }
 
-func (p *scanner) step(hook bool) (step, error) {
+func (p *scanner) step(hook bool) step {
 	begin := p.pos
 	word := p.until(" \t,()")
 	s := step{text: word, repeat: 1, column: p.column(begin)}
@@ -140,121 +179,135 @@ func (p *scanner) step(hook bool) (step, error) {
 	case word == "ok":
 	case hook:
 		if s.fault = faultOf(hookFaults, word); s.fault == nil {
-			return s, p.errorAt(begin, "use ok, "+wordsOf(hookFaults), "%q is no step of a webhook", word)
+			p.bad(begin, "use ok, "+wordsOf(hookFaults), "%q is no step of a webhook", word)
+			return s
 		}
 	case err == nil && len(word) == 3 && n >= 200 && n <= 599:
 		s.status, s.fault = n, &statusFault
 	default:
 		if s.fault = faultOf(faults, word); s.fault == nil {
-			return s, p.errorAt(begin, "use a status from 200 to 599, ok, "+wordsOf(faults), "%q is no step", word)
+			p.bad(begin, "use a status from 200 to 599, ok, "+wordsOf(faults), "%q is no step", word)
+			return s
 		}
 	}
-	if err := p.arguments(&s); err != nil {
-		return s, err
+	if p.arguments(&s) {
+		p.space()
+		p.repeat(&s)
 	}
-	p.space()
-	return s, p.repeat(&s)
+	return s
 }
 
-func (p *scanner) arguments(s *step) error {
+// arguments reads what stands in parentheses, and tells whether they end.
+func (p *scanner) arguments(s *step) bool {
 	begin := p.pos
 	if !p.next('(') {
 		if s.fault != nil && s.fault.must {
-			return p.errorAt(p.pos, "write "+s.text+"(…)", "%s needs %s in parentheses", s.text, s.fault.text)
+			p.bad(p.pos, "write "+s.text+"(…)", "%s needs %s in parentheses", s.text, s.fault.text)
 		}
-		return nil
+		return true
 	}
 	if s.fault != nil && s.fault.text != "" {
 		return p.said(s)
 	}
 	s.waits, s.counts = map[string]time.Duration{}, map[string]int{}
 	for {
-		if err := p.argument(s); err != nil {
-			return err
+		if !p.argument(s) {
+			p.until(",)")
 		}
 		if p.next(',') {
 			continue
 		}
 		if !p.next(')') {
-			return p.errorAt(p.pos, "close it with )", "the parenthesis is open")
+			p.bad(p.pos, "close it with )", "the parenthesis is open")
+			return false
 		}
 		s.text += argumentText(p.line[begin:p.pos])
-		return nil
+		return true
 	}
 }
 
 // said reads a text up to the closing parenthesis.
-func (p *scanner) said(s *step) error {
+func (p *scanner) said(s *step) bool {
 	begin := p.pos
 	s.said = strings.TrimSpace(p.until(")"))
 	if s.said == "" {
-		return p.errorAt(begin, "write "+s.text+"(…)", "%s needs %s in parentheses", s.text, s.fault.text)
+		p.bad(begin, "write "+s.text+"(…)", "%s needs %s in parentheses", s.text, s.fault.text)
+	} else if s.fault.fits != nil {
+		if message, remedy := s.fault.fits(s.said); message != "" {
+			p.bad(begin, remedy, "%s: %s", s.text, message)
+		}
 	}
 	if !p.next(')') {
-		return p.errorAt(p.pos, "close it with )", "the parenthesis is open")
+		p.bad(p.pos, "close it with )", "the parenthesis is open")
+		return false
 	}
 	s.text += "(" + s.said + ")"
-	return nil
+	return true
 }
 
-// argument reads name=value.
-func (p *scanner) argument(s *step) error {
+// argument reads name=value and tells whether it could.
+func (p *scanner) argument(s *step) bool {
 	p.space()
 	at := p.pos
 	name := strings.TrimSpace(p.until("=,()"))
 	number := s.fault != nil && slices.Contains(s.fault.counts, name)
-	if !number && (s.fault == nil || !slices.Contains(s.fault.takes, name)) {
-		return p.errorAt(at, s.fault.usage(), "%s takes no %q", s.text, name)
-	}
 	_, twice := s.waits[name]
-	if _, counted := s.counts[name]; twice || counted {
-		return p.errorAt(at, "give it once", "%q is given twice", name)
-	}
-	if !p.next('=') {
-		return p.errorAt(p.pos, "write "+name+"= and a value", "%q has no value", name)
+	_, counted := s.counts[name]
+	switch {
+	case !number && (s.fault == nil || !slices.Contains(s.fault.takes, name)):
+		p.bad(at, s.fault.usage(), "%s takes no %q", s.text, name)
+		return false
+	case twice || counted:
+		p.bad(at, "give it once", "%q is given twice", name)
+		return false
+	case !p.next('='):
+		p.bad(p.pos, "write "+name+"= and a value", "%q has no value", name)
+		return false
 	}
 	at = p.pos
 	value := strings.TrimSpace(p.until(",()"))
 	if number {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 0 {
-			return p.errorAt(at, "give a number from 0 on", "%q is no number", value)
+			p.bad(at, "give a number from 0 on", "%q is no number", value)
+			return false
 		}
 		s.counts[name] = n
-		return nil
+		return true
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil || d < 0 || d > 24*time.Hour {
-		return p.errorAt(at, "give a duration from 0s to 24h, such as 1s or 250ms", "%q is no duration", value)
+		p.bad(at, "give a duration from 0s to 24h, such as 1s or 250ms", "%q is no duration", value)
+		return false
 	}
 	s.waits[name] = d
-	return nil
+	return true
 }
 
 func argumentText(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' }), "")
 }
 
-func (p *scanner) repeat(s *step) error {
+func (p *scanner) repeat(s *step) {
 	begin := p.pos
 	if !p.next('x') {
-		return nil
+		return
 	}
 	word := p.until(" \t,")
 	n, err := strconv.Atoi(word)
 	if err != nil || n < 1 || n > maxRepeat {
-		return p.errorAt(begin, fmt.Sprintf("write x1 to x%d", maxRepeat), "%q is no number of times", "x"+word)
+		p.bad(begin, fmt.Sprintf("write x1 to x%d", maxRepeat), "%q is no number of times", "x"+word)
+		return
 	}
 	s.repeat = n
-	return nil
 }
 
 // parseStep reads one step, with nothing after it.
 func parseStep(text string) (step, error) {
 	p := scanner{line: text, number: 1}
-	s, err := p.step(false)
-	if err == nil && !p.done() {
-		err = p.errorAt(p.pos, "write one step", "%q is not expected here", p.line[p.pos:])
+	s := p.step(false)
+	if len(p.problems) == 0 && !p.done() {
+		p.bad(p.pos, "write one step", "%q is not expected here", p.line[p.pos:])
 	}
-	return s, err
+	return s, failed(p.problems)
 }

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -11,18 +10,6 @@ const (
 	maxRepeat = 1_000_000
 	maxScript = 64 << 10
 )
-
-// StepsError is what is wrong with a script, and where. Line and Column are
-// counted from 1; a column is a character.
-type StepsError struct {
-	Line, Column    int
-	Message, Remedy string
-}
-
-// Error implements error.
-func (e *StepsError) Error() string {
-	return fmt.Sprintf("steps: line %d, column %d: %s; %s", e.Line, e.Column, e.Message, e.Remedy)
-}
 
 // Steps is a script that was parsed.
 type Steps struct{ rules []rule }
@@ -39,6 +26,7 @@ type rule struct {
 	steps   []step
 
 	line, column int
+	known        bool // its beginning could be read
 }
 
 // step is one misbehaviour, a number of times.
@@ -86,10 +74,21 @@ type step struct {
 //
 //	lost  late(for=1m)  twice(after=0s)  reorder(for=1m)   never, later, again, after the next one
 //	forged  stale(age=1h)                                  signed by somebody else, or long ago
+//
+// An error is an *Error with every problem of the script.
 func ParseSteps(text string) (Steps, error) {
-	var s Steps
+	s, bad := readSteps(text)
+	if err := failed(under("steps", bad)); err != nil {
+		return Steps{}, err
+	}
+	return s, nil
+}
+
+// readSteps reads the lines that can be read, and says what is wrong with the
+// others.
+func readSteps(text string) (s Steps, bad []Problem) {
 	if len(text) > maxScript {
-		return s, &StepsError{1, 1, "the script is too long", fmt.Sprintf("keep it under %d bytes", maxScript)}
+		return s, []Problem{{Line: 1, Column: 1, Message: "the script is too long", Remedy: fmt.Sprintf("keep it under %d bytes", maxScript)}}
 	}
 	for i, line := range strings.Split(text, "\n") {
 		p := scanner{line: strings.TrimSuffix(line, "\r"), number: i + 1}
@@ -98,13 +97,12 @@ func ParseSteps(text string) (Steps, error) {
 		if p.done() {
 			continue
 		}
-		r, err := p.rule()
-		if err != nil {
-			return Steps{}, err
+		if r := p.rule(); r.known { // what it names is looked up even where its steps are wrong
+			s.rules = append(s.rules, r)
 		}
-		s.rules = append(s.rules, r)
+		bad = append(bad, p.problems...)
 	}
-	return s, nil
+	return s, bad
 }
 
 // String writes the script in its one standard form.
@@ -166,44 +164,4 @@ func (r *rule) at(n int) (*step, bool) {
 		n -= s.repeat
 	}
 	return nil, false
-}
-
-// resolve looks up the names of operations and golden exchanges in the packs.
-func (a *realm) resolve(s *Steps) error {
-	for _, r := range s.rules {
-		if r.named != "" && !a.names(r.named) {
-			return &StepsError{r.line, r.column, fmt.Sprintf("no pack has an operation %q", r.named),
-				"begin with a method and a path, or a logical name such as charges.create"}
-		}
-		for _, one := range r.steps {
-			if one.fault == nil || one.fault.name != "golden" {
-				continue
-			}
-			if err := a.hasGolden(one.said); err != nil {
-				return &StepsError{r.line, one.column, err.Error(), "take a name from the golden exchanges of the provider"}
-			}
-		}
-	}
-	return nil
-}
-
-func (a *realm) names(name string) bool {
-	return slices.ContainsFunc(a.packs, func(p *pack) bool {
-		return slices.ContainsFunc(p.operations, func(o operation) bool { return o.Name == name })
-	})
-}
-
-// hasGolden tells whether some pack has this exchange, and else what there is.
-func (a *realm) hasGolden(name string) error {
-	var known []goldenExchange
-	for _, p := range a.packs {
-		known = append(known, a.golden(p)...)
-		if len(a.packs) == 1 && p.goldenErr != nil {
-			return p.goldenErr
-		}
-	}
-	if slices.ContainsFunc(known, func(e goldenExchange) bool { return e.name == name }) {
-		return nil
-	}
-	return fmt.Errorf("there is no golden exchange %q; there are: %s", name, goldenNames(known))
 }

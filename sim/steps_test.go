@@ -64,12 +64,12 @@ func TestAStepsErrorHasItsPlaceAndRemedy(t *testing.T) {
 		"GET /ü/é: nein":                    {1, 11},
 	} {
 		_, err := sim.ParseSteps(text)
-		var bad *sim.StepsError
+		var bad *sim.Error
 		if !errors.As(err, &bad) {
 			t.Errorf("%q: got %v, want an error at %v", text, err, want)
 			continue
 		}
-		if got := [2]int{bad.Line, bad.Column}; got != want || bad.Message == "" || bad.Remedy == "" {
+		if got := [2]int{bad.Problems[0].Line, bad.Problems[0].Column}; got != want || len(bad.Problems) != 1 || bad.Problems[0].Message == "" || bad.Problems[0].Remedy == "" {
 			t.Errorf("%q: got %v %v, want %v", text, got, err, want)
 		}
 	}
@@ -87,8 +87,8 @@ func FuzzParseSteps(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := sim.ParseSteps(text)
 		if err != nil {
-			var bad *sim.StepsError
-			if !errors.As(err, &bad) || bad.Line < 1 || bad.Column < 1 {
+			var bad *sim.Error
+			if !errors.As(err, &bad) || bad.Problems[0].Line < 1 || bad.Problems[0].Column < 1 {
 				t.Fatalf("an error without a place: %v", err)
 			}
 			return

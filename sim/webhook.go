@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -62,6 +61,9 @@ type Webhooks struct {
 	Timeout time.Duration
 	// Media is the media type. Default application/json.
 	Media string
+	// Events are the names of all that the operations emit, so that nobody waits
+	// for what never comes. nil: they are not known.
+	Events []string
 }
 
 var standardRetries = []time.Duration{
@@ -82,18 +84,27 @@ func (h Webhooks) withDefaults() Webhooks {
 	return h
 }
 
-// check completes h and says what is wrong with it.
-func (h *Webhook) check(a *realm) error {
-	u, err := url.Parse(h.URL)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return errors.New("a webhook needs a URL such as http://127.0.0.1:9000/hook")
-	case h.Delay < 0 || h.Delay > maxAdvance:
-		return fmt.Errorf("a webhook is delayed by 0s to %v", maxAdvance)
-	case h.Pack != "" && !slices.ContainsFunc(a.packs, func(p *pack) bool { return p.Name == h.Pack }):
-		return fmt.Errorf("there is no pack %q whose events a webhook could tell; name one that is served", h.Pack)
+// check says what is wrong with h. One that an operation of a pack made may ask
+// for events that never come, as with the provider.
+func (h *Webhook) check(a *realm, made bool) (bad []Problem) {
+	if u, err := url.Parse(h.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		bad = append(bad, Problem{Path: "url", Message: "a webhook needs a URL", Remedy: "give one such as http://127.0.0.1:9000/hook"})
 	}
-	return nil
+	if h.Delay < 0 || h.Delay > maxAdvance {
+		bad = append(bad, Problem{Path: "delay", Message: fmt.Sprintf("a webhook cannot be delayed by %v", h.Delay), Remedy: fmt.Sprintf("give 0s to %v", maxAdvance)})
+	}
+	if h.Pack != "" && !slices.ContainsFunc(a.packs, func(p *pack) bool { return p.Name == h.Pack }) {
+		return append(bad, Problem{Path: "pack", Message: fmt.Sprintf("there is no pack %q whose events a webhook could tell", h.Pack),
+			Remedy: "name one that is served", Served: true})
+	}
+	known, all := a.events(h.Pack)
+	for i, e := range h.Events {
+		if all && !made && !matchesAny(e, known) {
+			bad = append(bad, Problem{Path: fmt.Sprintf("events[%d]", i), Message: fmt.Sprintf("no pack tells of an event %q", e),
+				Remedy: eventRemedy(e, known), Served: true})
+		}
+	}
+	return bad
 }
 
 // wants tells whether an event of the pack is told to h.
@@ -134,11 +145,11 @@ type receivers struct {
 
 // add registers h in c, whose lock is held.
 func (c *Case) add(h Webhook, made bool) (*receiver, error) {
-	if err := h.check(c.realm); err != nil {
+	if err := failed(h.check(c.realm, made)); err != nil {
 		return nil, err
 	}
 	if len(c.receivers.list) >= maxWebhooks {
-		return nil, fmt.Errorf("%d webhooks are registered; remove one first", maxWebhooks)
+		return nil, failed([]Problem{{Message: fmt.Sprintf("%d webhooks are registered", maxWebhooks), Remedy: "remove one first"}})
 	}
 	c.receivers.made++
 	n := c.receivers.made
@@ -170,7 +181,7 @@ func (c *Case) AddWebhook(h Webhook) (id, secret string, err error) {
 	defer c.mu.Unlock()
 	r, err := c.add(h, false)
 	if err != nil {
-		return "", "", fmt.Errorf("sim: %w", err)
+		return "", "", err
 	}
 	return r.ID, r.Secret, nil
 }

@@ -175,7 +175,7 @@ func TestStepsDisturbWebhooks(t *testing.T) {
 		"webhook charge.succeeded: late(for=1m)": {2, 3, 1},
 		"webhook *: reorder":                     {2, 3, 1},
 		"webhook *: ok x2, reorder(for=5m)":      {1, 2, 3},
-		"webhook charge.refunded: lost":          {1, 2, 3},
+		"webhook job.complete: lost":             {1, 2, 3},
 	} {
 		in := newInbox(t)
 		a := shop(t, in, steps)

@@ -58,8 +58,9 @@ type World struct {
 	// initial resources.
 	Begin []Request
 	// Scenario reads what POST /_sim/scenario is sent; sim/scenario.Reader makes
-	// one. nil: such requests are refused.
-	Scenario func(text []byte) (World, error)
+	// one. ofCase: for one case alone, so that it may not tell of other cases.
+	// nil: such requests are refused.
+	Scenario func(text []byte, ofCase bool) (World, error)
 	// Clock says how the time of each case passes. Default: as on the wall.
 	Clock Clock
 	// Cases is how many cases with a name are kept. Default 10,000.
@@ -99,30 +100,56 @@ func (w World) withDefaults() World {
 	return w
 }
 
-func (w World) check() error {
-	switch {
-	case !(w.Rate >= 0 && w.Rate <= 1e9):
-		return fmt.Errorf("sim: rate %v is no number of requests per second; give 0 for no limit", w.Rate)
-	case w.Burst < 1:
-		return fmt.Errorf("sim: burst %d lets nothing through; give 1 or more", w.Burst)
-	case w.Penalty < 0 || w.PenaltyMax < w.Penalty:
-		return fmt.Errorf("sim: penalty %v does not fit under its maximum %v; give 0 for none", w.Penalty, w.PenaltyMax)
-	case w.PenaltyMax > maxPenalty:
-		return fmt.Errorf("sim: maximum penalty %v is too long; give at most %v", w.PenaltyMax, maxPenalty)
-	case w.Penalty > 0 && w.Rate == 0:
-		return fmt.Errorf("sim: penalty %v without a rate never applies; set the rate too", w.Penalty)
-	case !(w.FailureRate >= 0 && w.FailureRate <= 1):
-		return fmt.Errorf("sim: failure rate %v is no part between 0 and 1", w.FailureRate)
-	case w.JournalSize > maxJournal || w.Records > maxRecords:
-		return fmt.Errorf("sim: records %d and journal size %d are too many; give at most %d and %d", w.Records, w.JournalSize, maxRecords, maxJournal)
-	case w.Records < 0 || w.JournalSize < 1:
-		return fmt.Errorf("sim: records %d and journal size %d must not be negative", w.Records, w.JournalSize)
-	case w.Cases < 1 || len(w.Packs) == 0:
-		return fmt.Errorf("sim: %d cases and %d packs leave nothing to serve; give 1 or more of each", w.Cases, len(w.Packs))
-	case !w.Clock.Start.IsZero() && (w.Clock.Start.Year() < 1970 || w.Clock.Start.Year() > 2200):
-		return fmt.Errorf("sim: a clock cannot start in %d; give a year from 1970 to 2200", w.Clock.Start.Year())
-	case !(w.Clock.Scale >= 0 && w.Clock.Scale <= 1e6):
-		return fmt.Errorf("sim: a clock cannot run %v times as fast; give up to 1000000", w.Clock.Scale)
+// check says what is wrong with w that no pack has to do with.
+func (w World) check() (all []Problem) {
+	bad := func(is bool, path, remedy, format string, args ...any) {
+		if is {
+			all = append(all, Problem{Path: path, Message: fmt.Sprintf(format, args...), Remedy: remedy})
+		}
 	}
-	return nil
+	bad(!(w.Rate >= 0 && w.Rate <= 1e9), "rate", "give 0 for no limit", "rate %v is no number of requests per second", w.Rate)
+	bad(w.Burst < 1, "burst", "give 1 or more", "burst %d lets nothing through", w.Burst)
+	bad(w.Burst > 1 && w.Rate == 0, "burst", "set the rate too", "burst %d without a rate never applies", w.Burst)
+	switch {
+	case w.Penalty < 0 || w.PenaltyMax < w.Penalty:
+		bad(true, "penalty", "give 0 for none", "penalty %v does not fit under its maximum %v", w.Penalty, w.PenaltyMax)
+	case w.Penalty > 0 && w.Rate == 0:
+		bad(true, "penalty", "set the rate too", "penalty %v without a rate never applies", w.Penalty)
+	}
+	bad(w.PenaltyMax > maxPenalty, "penalty_max", fmt.Sprintf("give at most %v", maxPenalty), "maximum penalty %v is too long", w.PenaltyMax)
+	bad(!(w.FailureRate >= 0 && w.FailureRate <= 1), "failure_rate", "give 0.1 for one request of ten", "failure rate %v is no part between 0 and 1", w.FailureRate)
+	bad(w.JournalSize > maxJournal || w.JournalSize < 1, "journal_size", fmt.Sprintf("give 1 to %d", maxJournal), "journal size %d cannot be", w.JournalSize)
+	bad(w.Records > maxRecords || w.Records < 0, "records", fmt.Sprintf("give 1 to %d", maxRecords), "%d records cannot be", w.Records)
+	bad(w.Cases < 1, "max_cases", "give 1 or more", "%d cases leave nothing to serve", w.Cases)
+	bad(len(w.Packs) == 0, "packs", "name one, or leave it out for generic", "there is no pack to serve")
+	return append(all, w.Clock.check()...)
 }
+
+// check says what is wrong with c.
+func (c Clock) check() (all []Problem) {
+	if !c.Start.IsZero() && (c.Start.Year() < 1970 || c.Start.Year() > 2200) {
+		all = append(all, Problem{Path: "clock.start", Message: fmt.Sprintf("a clock cannot start in %d", c.Start.Year()), Remedy: "give a year from 1970 to 2200"})
+	}
+	switch {
+	case !(c.Scale >= 0 && c.Scale <= 1e6):
+		all = append(all, Problem{Path: "clock.scale", Message: fmt.Sprintf("a clock cannot run %v times as fast", c.Scale), Remedy: "give up to 1000000"})
+	case c.Stepped && c.Scale != 0:
+		all = append(all, Problem{Path: "clock.scale", Message: "a clock that is stepped stands still, and does not run " + fmt.Sprint(c.Scale) + " times as fast",
+			Remedy: "leave out scale or stepped"})
+	}
+	return all
+}
+
+// checkAlone says what of w a single case cannot have: other cases are those
+// of the case without a name.
+func (w World) checkAlone(id string) (bad []Problem) {
+	if id != "" && len(w.CaseSteps) > 0 {
+		bad = append(bad, Problem{Path: "cases", Message: "the world of one case has no other cases", Remedy: aloneRemedy})
+	}
+	if id != "" && w.Cases != 0 {
+		bad = append(bad, Problem{Path: "max_cases", Message: "the world of one case keeps no other cases", Remedy: aloneRemedy})
+	}
+	return bad
+}
+
+const aloneRemedy = "leave it out, or give the scenario to the case without a name"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"runtime/debug"
@@ -100,7 +101,7 @@ func names(packs []sim.Pack) string {
 }
 
 type simPacksCmd struct {
-	Name string `arg:"" optional:"" help:"Show the operations of this one."`
+	Name string `arg:"" optional:"" help:"Show the operations of this one, its events and the credential that it takes."`
 }
 
 // Run lists packs, or the operations of one.
@@ -115,8 +116,13 @@ func (c *simPacksCmd) Run(sh *shell) error {
 	if err != nil {
 		return usage(err)
 	}
-	for _, o := range packs[0].Operations {
-		fmt.Fprintf(sh.out, "%-28s %s\n", o.Name, o.Route)
+	p := packs[0]
+	fmt.Fprintf(sh.out, "credential: %s\n", p.Access)
+	if events := p.Webhooks.Events; len(events) > 0 {
+		fmt.Fprintf(sh.out, "events: %s\n", strings.Join(events, ", "))
+	}
+	for _, o := range p.Operations {
+		fmt.Fprintf(sh.out, "%-28s %s\n", cmp.Or(o.Name, o.Route), o.Route)
 	}
 	return nil
 }

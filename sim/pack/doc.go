@@ -16,8 +16,9 @@
 //  1. Make sim/pack/NAME with a package doc that says what of the provider is
 //     there, and where each habit is documented. Add NAME.Pack to the table in
 //     pack.go. In a world of several packs the first that has a path gets the
-//     request, unless a host or /NAME/ says otherwise; a pack whose paths begin
-//     with a name in braces gets what no other has.
+//     request, unless a host or /NAME/ says otherwise; paths that begin
+//     with a name in braces are found by host and /NAME/ only. Access says which
+//     credential is taken.
 //  2. Operations: Route is a method and a path pattern in which {id} matches a
 //     segment, {id}.json a part of one, {rest...} what follows. Name is the
 //     logical name that steps and journal use. APIs that tell operations apart
@@ -70,6 +71,7 @@
 //  14. Webhooks: call x.Emit where the provider would tell of an event, also when
 //     nobody listens. Pack.Webhooks says how it signs, how long it waits and
 //     repeats. An operation by which users register a URL calls x.Subscribe.
+//     Webhooks.Events lists what is ever emitted.
 //  15. Pack.Script gives a request its step where a client may plan failures;
 //     Pack.MaxBody is for those that take more than 1 MiB.
 //

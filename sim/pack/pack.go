@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/heedproject/heed/provider/golden"
+	"github.com/heedproject/heed/provider/sheet"
 	"github.com/heedproject/heed/sim"
 	"github.com/heedproject/heed/sim/pack/alma"
 	"github.com/heedproject/heed/sim/pack/folio"
@@ -43,13 +45,23 @@ var table = []func() sim.Pack{
 	wms.Pack,
 }
 
-// All returns every pack.
+// All returns every pack. One of them that lists no events tells of none.
 func All() []sim.Pack {
 	all := make([]sim.Pack, len(table))
 	for i, p := range table {
 		all[i] = p()
+		if all[i].Webhooks.Events == nil {
+			all[i].Webhooks.Events = []string{}
+		}
 	}
 	return all
+}
+
+// others are words for what a pack plays, and what is known under them.
+var others = map[string]string{
+	"payments": "stripe", "payment": "stripe", "geocoder": "nominatim", "geocoding": "nominatim", "osm": "nominatim",
+	"llm": "openai or anthropic", "chatgpt": "openai", "claude": "anthropic", "storage": "gcs", "crm": "hubspot",
+	"shop": "shopify or shopify-graphql", "library": "sierra, alma or folio", "gis": "wfs or wms", "maps": "wms",
 }
 
 // Names returns the names of all packs.
@@ -78,7 +90,22 @@ next:
 				continue next
 			}
 		}
-		return nil, fmt.Errorf("there is no pack %q; use one of %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("there is no pack %q; %s", name, remedy(name))
 	}
 	return found, nil
+}
+
+// remedy says which pack may be meant, or which there are. Providers that have
+// golden exchanges and no pack are played by generic.
+func remedy(name string) string {
+	if there, ok := others[name]; ok {
+		return "use " + there
+	}
+	if _, err := golden.Files.Open(name + ".yaml"); err == nil {
+		return "use generic with steps such as GET /**: golden(" + name + "/NAME), which give the answers that this provider is known by"
+	}
+	if near := sheet.Near(name, Names()); near != "" {
+		return "did you mean " + near + "? There are " + strings.Join(Names(), ", ")
+	}
+	return "use one of " + strings.Join(Names(), ", ")
 }

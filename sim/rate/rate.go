@@ -133,25 +133,47 @@ type Limit struct {
 	Hint    Hint
 }
 
-// Check says what is wrong with l, or nil.
-func (l Limit) Check() error {
-	switch {
-	case int(l.Kind) >= len(kinds):
-		return fmt.Errorf("limit %q: kind %d is not known", l.Name, l.Kind)
-	case !(l.Capacity >= 1) || math.IsInf(l.Capacity, 0):
-		return fmt.Errorf("limit %q: a capacity of %v lets nothing through; give 1 or more", l.Name, l.Capacity)
-	case l.Kind <= LeakyBucket && !(l.Refill > 0 && l.Refill <= 1e9):
-		return fmt.Errorf("limit %q: a refill of %v per second is no rate; give more than 0", l.Name, l.Refill)
-	case (l.Kind == FixedWindow || l.Kind == SlidingWindow) && l.Window <= 0:
-		return fmt.Errorf("limit %q: a %s needs a window", l.Name, l.Kind)
-	case l.Window > longest || l.Midnight < 0 || l.Midnight > 24*time.Hour:
-		return fmt.Errorf("limit %q: a window lasts up to %v, and midnight is an hour of the day", l.Name, longest)
-	case l.Scope == PathValue && l.Value == "":
-		return fmt.Errorf("limit %q: say which path value has a meter of its own", l.Name)
-	case l.Penalty.First < 0 || max(l.Penalty.First, l.Penalty.Max, l.Penalty.BanFor) > longest:
-		return fmt.Errorf("limit %q: a penalty lasts from 0 to %v", l.Name, longest)
+// Problem is one thing that is wrong with a Limit. Field is where, in the words
+// of a scenario, such as refill or penalty.first.
+type Problem struct{ Field, Message, Remedy string }
+
+// Check says everything that is wrong with l.
+func (l Limit) Check() (all []Problem) {
+	bad := func(field, remedy, format string, args ...any) {
+		all = append(all, Problem{field, fmt.Sprintf("limit %q: ", l.Name) + fmt.Sprintf(format, args...), remedy})
 	}
-	return nil
+	if int(l.Kind) >= len(kinds) {
+		bad("kind", "use one that rate.Kinds returns", "kind %d is not known", l.Kind)
+	}
+	if !(l.Capacity >= 1) || math.IsInf(l.Capacity, 0) {
+		bad("capacity", "give 1 or more", "a capacity of %v lets nothing through", l.Capacity)
+	}
+	switch {
+	case l.Kind <= LeakyBucket && !(l.Refill > 0 && l.Refill <= 1e9):
+		bad("refill", "give more than 0, such as 5/s", "a refill of %v per second is no rate for a %s", l.Refill, l.Kind)
+	case l.Kind > LeakyBucket && l.Refill != 0:
+		bad("refill", "leave it out, or use a token_bucket", "a %s does not refill", l.Kind)
+	}
+	windowed := l.Kind == FixedWindow || l.Kind == SlidingWindow
+	switch {
+	case windowed && (l.Window <= 0 || l.Window > longest):
+		bad("window", fmt.Sprintf("give more than 0 and up to %v, such as 1m", longest), "a %s needs a window, which %v is not", l.Kind, l.Window)
+	case !windowed && l.Window != 0:
+		bad("window", "leave it out, or use a fixed_window", "a %s has no window", l.Kind)
+	}
+	if l.Midnight < 0 || l.Midnight > 24*time.Hour || l.Kind != Daily && l.Midnight != 0 {
+		bad("midnight", "give it to a daily limit, from 0h to 24h", "midnight %v is no hour of the day of a %s limit", l.Midnight, l.Kind)
+	}
+	switch {
+	case l.Scope == PathValue && l.Value == "":
+		bad("value", "name a segment of the path, such as id", "it does not say which value in the path has a meter of its own")
+	case l.Scope != PathValue && l.Value != "":
+		bad("value", "leave it out, or use the scope path_value", "only the scope path_value counts apart by %q", l.Value)
+	}
+	if p := l.Penalty; p.First < 0 || max(p.First, p.Max, p.BanFor) > longest {
+		bad("penalty", fmt.Sprintf("give times from 0s to %v", longest), "a penalty of %v, at most %v, then %v, does not end", p.First, p.Max, p.BanFor)
+	}
+	return all
 }
 
 // longest keeps doubling far from overflow.

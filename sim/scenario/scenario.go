@@ -29,6 +29,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -60,12 +61,18 @@ func (e *Error) Error() string {
 func (e *Error) All() []sheet.Problem { return e.Problems }
 
 // Reader is a sim.World.Scenario that finds its packs by packs.
-func Reader(packs Packs) func(text []byte) (sim.World, error) {
-	return func(text []byte) (sim.World, error) { return Read("scenario", text, packs) }
+func Reader(packs Packs) func(text []byte, ofCase bool) (sim.World, error) {
+	return func(text []byte, ofCase bool) (sim.World, error) {
+		return read("scenario", text, file{packs: packs, ofCase: ofCase})
+	}
 }
 
 // Read reads the scenario in data, which came from the file called name.
 func Read(name string, data []byte, packs Packs) (sim.World, error) {
+	return read(name, data, file{packs: packs})
+}
+
+func read(name string, data []byte, f file) (sim.World, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return sim.World{}, &Error{[]sheet.Problem{{File: name, Line: 1, Column: 1,
 			Message: "the scenario is empty", Remedy: "write at least packs: [generic]"}}}
@@ -74,18 +81,14 @@ func Read(name string, data []byte, packs Packs) (sim.World, error) {
 	if node == nil {
 		return sim.World{}, &Error{problems}
 	}
-	f := file{packs: packs}
 	r := &sheet.Reader{File: name, Problems: problems}
 	f.block().Read(r, node, "")
+	f.weigh(r, node)
 	if len(r.Problems) > 0 {
+		slices.SortStableFunc(r.Problems, func(p, q sheet.Problem) int { return cmp.Or(p.Line-q.Line, p.Column-q.Column) })
 		return sim.World{}, &Error{r.Problems}
 	}
-	w := f.world
-	if _, err := sim.New(w); err != nil { // what no single key shows
-		f.place(r, node, err)
-		return sim.World{}, &Error{r.Problems}
-	}
-	return w, nil
+	return f.world, nil
 }
 
 // Schema returns the JSON Schema (2020-12) of scenario files, for editors.
@@ -94,10 +97,12 @@ func Schema() []byte { return sheet.JSONSchema((&file{}).block(), "heed sim scen
 // file is a scenario while it is read.
 type file struct {
 	packs  Packs
+	ofCase bool // of one case alone
 	world  sim.World
 	names  []string
 	script script
 	cases  map[string]script
+	astray bool // a pack that is named is not there
 }
 
 func (f *file) block() sheet.Block {
@@ -188,20 +193,7 @@ func limit(l *rate.Limit) sheet.Value {
 			{Name: "hint", Doc: "How long refusals tell callers to stay away.", Value: word(&l.Hint, hints)},
 			{Name: "penalty", Doc: "What early requests cost.", Value: penalty(&l.Penalty)},
 		},
-		Check: func(m sheet.Read) {
-			if told(m) {
-				return // what a field that could not be read lacks follows from that
-			}
-			if err := l.Check(); err != nil {
-				m.Problem(m.Node, m.Path, "see what its kind needs", "%s", err)
-			}
-		},
 	}
-}
-
-// told tells whether something is wrong with what stands in the block.
-func told(m sheet.Read) bool {
-	return slices.ContainsFunc(m.Problems, func(p sheet.Problem) bool { return strings.HasPrefix(p.Path, m.Path+".") })
 }
 
 func webhook(h *sim.Webhook) sheet.Value {
@@ -244,11 +236,21 @@ func word[T ~uint8](p *T, words []string) sheet.Value {
 // check finds the packs and gathers the scripts of the cases.
 func (f *file) check(m sheet.Read) {
 	if f.names != nil {
-		packs, err := f.packs(f.names...)
-		if err != nil {
-			m.Bad("packs", "name packs that are there, each once", "%s", err)
+		f.world.Packs = []sim.Pack{}
+	}
+	list := m.Node.Get("packs")
+	for i, name := range f.names {
+		packs, err := f.packs(append(namesOf(f.world.Packs), name)...)
+		if err == nil {
+			f.world.Packs = packs
+			continue
 		}
-		f.world.Packs = packs
+		message, remedy, _ := strings.Cut(err.Error(), "; ")
+		m.Problem(list.Items[i], "packs["+strconv.Itoa(i)+"]", remedy, "%s", message)
+		f.astray = true
+	}
+	if f.astray && len(f.world.Packs) == 0 {
+		f.world.Packs = nil // one is to be served
 	}
 	for id, s := range f.cases {
 		if f.world.CaseSteps == nil {
@@ -256,45 +258,80 @@ func (f *file) check(m sheet.Read) {
 		}
 		f.world.CaseSteps[id] = *s.steps
 	}
-}
-
-// place tells err at the step that it is about, or else of the whole file.
-func (f *file) place(r *sheet.Reader, top *sheet.Node, err error) {
-	bad, ok := errors.AsType[*sim.StepsError](err)
-	if !ok {
-		at, path := about(top, err)
-		message, remedy, _ := strings.Cut(strings.TrimPrefix(err.Error(), "sim: "), "; ")
-		r.Problem(at, path, remedy, "%s", strings.TrimPrefix(message, path+": "))
+	if !f.ofCase {
 		return
 	}
-	for _, s := range append(valuesOf(f.cases), f.script) { // the marks of cases first: that of the world is empty
-		if i := bad.Line - 1; i < len(s.lines) && strings.Contains(err.Error(), s.mark) {
-			r.Problem(s.lines[i], "steps", bad.Remedy, "%s", bad.Message)
-			return
+	for _, key := range []string{"cases", "max_cases"} {
+		if m.Has(key) {
+			m.Bad(key, "leave it out, or send the scenario without a case", "the world of one case has no other cases")
 		}
 	}
-	r.Problem(top, "steps", bad.Remedy, "%s", bad.Message)
 }
 
-// about finds what the error of a world is about.
-func about(top *sheet.Node, err error) (*sheet.Node, string) {
-	if bad, ok := errors.AsType[*sim.ItemError](err); ok {
-		if list := top.Get(bad.List); list != nil && bad.Index < len(list.Items) {
-			return list.Items[bad.Index], bad.List + "[" + strconv.Itoa(bad.Index) + "]"
-		}
+func namesOf(packs []sim.Pack) []string {
+	names := make([]string, len(packs))
+	for i, p := range packs {
+		names[i] = p.Name
 	}
-	for _, m := range top.Members { // such as penalty_max, which the sentence may call maximum penalty
-		if word, _, _ := strings.Cut(m.Key.Text, "_"); strings.Contains(err.Error(), word) {
-			return m.Value, m.Key.Text
-		}
-	}
-	return top, ""
+	return names
 }
 
-func valuesOf(m map[string]script) (all []script) {
-	for id, s := range m {
-		s.mark = "case " + id + ":"
-		all = append(all, s)
+// weigh adds what no single key shows: the problems of the world that was read.
+// What follows from a problem of a key, or of a pack that is not there, is not
+// told.
+func (f *file) weigh(r *sheet.Reader, top *sheet.Node) {
+	_, err := sim.New(f.world)
+	bad, ok := errors.AsType[*sim.Error](err)
+	if !ok {
+		return
 	}
-	return all
+	read := slices.Clone(r.Problems)
+	for _, p := range bad.Problems {
+		if s := f.scriptAt(p.Path); s != nil && p.Line > 0 {
+			if !p.Served || !f.astray {
+				s.tell(r, p)
+			}
+			continue
+		}
+		if p.Served && f.astray || slices.ContainsFunc(read, func(t sheet.Problem) bool { return follows(p.Path, t.Path) }) {
+			continue
+		}
+		at := sim.NodeAt(top, p.Path)
+		r.Problems = append(r.Problems, sheet.Problem{File: r.File, Line: at.Line, Column: at.Column, Path: p.Path, Message: p.Message, Remedy: p.Remedy})
+	}
+}
+
+// scriptAt is the script at a path of the world.
+func (f *file) scriptAt(path string) *script {
+	if path == "steps" {
+		return &f.script
+	}
+	id, isCase := strings.CutPrefix(strings.TrimSuffix(path, ".steps"), "cases.")
+	if s, ok := f.cases[id]; ok && isCase {
+		return &s
+	}
+	return nil
+}
+
+// kin are keys of one place that are judged together.
+var kin = []string{" rate burst penalty penalty_max grace ", " kind capacity refill window midnight ", " scope value "}
+
+// follows tells whether a problem at path may follow from one that was told of
+// a key.
+func follows(path, told string) bool {
+	inside := func(a, b string) bool {
+		rest, ok := strings.CutPrefix(a, b)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	}
+	if told == "" {
+		return false
+	}
+	if inside(path, told) {
+		return true
+	}
+	at, key := path[:strings.LastIndexByte(path, '.')+1], path[strings.LastIndexByte(path, '.')+1:]
+	other, ok := strings.CutPrefix(told, at)
+	return ok && slices.ContainsFunc(kin, func(k string) bool {
+		return strings.Contains(k, " "+key+" ") && strings.Contains(k, " "+other+" ")
+	})
 }

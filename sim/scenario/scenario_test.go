@@ -3,6 +3,7 @@ package scenario_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -81,26 +82,26 @@ func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
 	for text, want := range map[string]string{
 		"sed: 7\n":                                                        "w.yaml:1:1: sed: the key is not known here; did you mean seed?",
 		" \n":                                                             "w.yaml:1:1: the scenario is empty; write at least packs: [generic]",
-		"packs: [strype]\n":                                               "w.yaml:1:8: packs: there is no pack",
+		"packs: [strype]\n":                                               "w.yaml:1:9: packs[0]: there is no pack",
 		"steps: 503\n":                                                    "w.yaml:1:8: steps: a value stands where a mapping belongs",
 		"steps:\n  GET /a: 503, nope\n":                                   "w.yaml:2:16: steps.GET /a: \"nope\" is no step",
 		"steps:\n  get /a: 503\n":                                         "w.yaml:2:3: steps.get /a: \"get\" is no method",
 		"steps:\n  GET /a:\n    - {stop: 503}\n":                          "w.yaml:3:7: steps.GET /a[0]: the step is missing",
-		"steps:\n  GET /a: ok\n  bibs.gte: 503\n":                         "w.yaml:3:3: steps: no pack has an operation \"bibs.gte\"",
-		"cases:\n  a:\n    steps: {bibs.gte: 503}\n":                      "w.yaml:3:13: steps: no pack has an operation \"bibs.gte\"",
-		"limits:\n  - {name: a, capacity: 2}\n":                           "w.yaml:2:5: limits[0]: limit \"a\": a refill of 0",
-		"limits:\n  - {name: a, kind: leaky}\n":                           "w.yaml:2:21: limits[0].kind: \"leaky\" is not known",
+		"steps:\n  GET /a: ok\n  bibs.gte: 503\n":                         "w.yaml:3:3: steps.bibs.gte: no pack has an operation \"bibs.gte\"",
+		"cases:\n  a:\n    steps: {bibs.gte: 503}\n":                      "w.yaml:3:13: cases.a.steps.bibs.gte: no pack has an operation \"bibs.gte\"",
+		"limits:\n  - {name: a, capacity: 2}\n":                           "w.yaml:2:5: limits[0].refill: limit \"a\": a refill of 0",
+		"limits:\n  - {name: a, kind: leaky, capacity: 1}\n":              "w.yaml:2:21: limits[0].kind: \"leaky\" is not known",
 		"clock: {start: soon}\n":                                          "w.yaml:1:16: clock.start: this is no instant",
 		"seed: -1\n":                                                      "w.yaml:1:7: seed: this is no seed",
 		"rate: 5/s\npenalty: 10m\npenalty_max: 30s\n":                     "w.yaml:2:10: penalty: penalty 10m0s does not fit under its maximum 30s; give 0 for none",
-		"webhooks: [nowhere]\n":                                           "w.yaml:1:12: webhooks[0]: a webhook needs a URL",
+		"webhooks: [nowhere]\n":                                           "w.yaml:1:12: webhooks[0].url: a webhook needs a URL",
 		"webhooks: [{url: \"http://h/\", evnts: []}]\n":                   "w.yaml:1:31: webhooks[0].evnts: the key is not known here; did you mean events?",
-		"steps:\n  webhook a.b: 503\n":                                    "w.yaml:2:16: steps.webhook a.b: \"503\" is no step of a webhook; use ok, lost",
-		"seed: 1\nbegin:\n  - POST /nowhere\n":                            "w.yaml:3:5: begin[0]: POST /nowhere: no pack has such an operation",
+		"steps:\n  webhook job.*: 503\n":                                  "w.yaml:2:18: steps.webhook job.*: \"503\" is no step of a webhook; use ok, lost",
+		"seed: 1\nbegin:\n  - POST /nowhere\n":                            "w.yaml:3:5: begin[0].do: POST /nowhere: no pack has such an operation",
 		"begin:\n  - {do: POST /v1/charges}\n":                            "w.yaml:2:5: begin[0]: POST /v1/charges: refused with 400",
-		"begin: [{do: GET /a, body: 1, form: {}}]\n":                      "w.yaml:1:37: begin[0].form: there is a body already",
-		"begin: [{do: GET /a, form: x}]\n":                                "w.yaml:1:28: begin[0].form: a value stands where a mapping belongs",
-		"limits: [{name: a, capacity: 1, refill: 1/s, routes: [nope]}]\n": "w.yaml:1:10: limits[0]: limit \"a\": route \"nope\"",
+		"begin: [{do: GET /health, body: 1, form: {}}]\n":                 "w.yaml:1:42: begin[0].form: there is a body already",
+		"begin: [{do: GET /health, form: x}]\n":                           "w.yaml:1:33: begin[0].form: a value stands where a mapping belongs",
+		"limits: [{name: a, capacity: 1, refill: 1/s, routes: [nope]}]\n": "w.yaml:1:55: limits[0].routes[0]: route \"nope\" is none: a path begins with /; write a method",
 	} {
 		_, err := scenario.Read("w.yaml", []byte(text), pack.Named)
 		if _, ok := errors.AsType[*scenario.Error](err); !ok || !strings.HasPrefix(err.Error(), want) {
@@ -175,12 +176,13 @@ func reading(t *testing.T) *sim.API {
 func TestAScenarioOverHTTPIsTheWorldOfItsCase(t *testing.T) {
 	a := reading(t)
 	for range 2 { // a second time too: the case reads on
-		if w := post(t, a, "/t/alpha/_sim/scenario", whole); w.Code != 200 || !strings.Contains(w.Body.String(), `"2026-03-01T12:00:00Z"`) {
+		alone, _, _ := strings.Cut(whole, "cases:")
+		if w := post(t, a, "/t/alpha/_sim/scenario", alone); w.Code != 200 || !strings.Contains(w.Body.String(), `"2026-03-01T12:00:00Z"`) {
 			t.Fatalf("got %d %s", w.Code, w.Body)
 		}
 	}
 	c := a.Case("alpha")
-	if got := c.Steps().String(); got != "charges.create: reset\n" || len(c.Webhooks()) != 2 {
+	if got := c.Steps().String(); !strings.HasPrefix(got, "charges.create: 503 x2") || len(c.Webhooks()) != 2 {
 		t.Errorf("got %s, %v", got, c.Webhooks())
 	}
 	if got := a.Case("").Steps().String(); got != "" {
@@ -233,5 +235,85 @@ func TestAProblemOfACaseIsPlacedInTheCase(t *testing.T) {
 	bad, ok := errors.AsType[*scenario.Error](err)
 	if !ok || len(bad.All()) != 1 || bad.All()[0].Line != 7 {
 		t.Errorf("got %v", err)
+	}
+}
+
+// told are the places and keys of all problems.
+func told(t *testing.T, text string) (all []string) {
+	t.Helper()
+	_, err := scenario.Read("w.yaml", []byte(text), pack.Named)
+	bad, ok := errors.AsType[*scenario.Error](err)
+	if !ok {
+		t.Fatalf("got %v, want problems", err)
+	}
+	for _, p := range bad.Problems {
+		if p.Remedy == "" {
+			t.Errorf("%v has no remedy", p)
+		}
+		all = append(all, fmt.Sprintf("%d:%d %s", p.Line, p.Column, p.Path))
+	}
+	return all
+}
+
+func TestProblemsOfKeysAndOfTheWorldAreToldInOneRound(t *testing.T) {
+	got := told(t, `sed: 7
+rate: fast
+penalty: 1m
+clock: {scale: 60, stepped: true}
+steps:
+  GET /v1/bibs: nope, 503 x0, 429(aftr=1s, date=soon)
+  bibs.gte: nay
+  GET /health:
+    - nope
+    - {step: 503, times: 0}
+    - {stop: 1}
+    - reset(now)
+webhooks:
+  - nowhere
+  - {url: "http://h/", events: [charge.*, nope.*]}
+begin:
+  - {do: POST}
+  - POST /nowhere
+limits:
+  - {name: a, kind: fixed_window, capacity: 2, routes: [nope, GET /v1/nope, "GET /v1/**"]}
+  - {name: a, capacity: 1, refill: 1/s}
+cases:
+  "a b": {steps: {GET /health: nope}}
+`)
+	want := []string{
+		"1:1 sed", "2:7 rate", "4:16 clock.scale",
+		"6:17 steps.GET /v1/bibs", "6:27 steps.GET /v1/bibs", "6:35 steps.GET /v1/bibs", "6:49 steps.GET /v1/bibs",
+		"7:3 steps.bibs.gte", "7:13 steps.bibs.gte",
+		"9:7 steps.GET /health[0]", "10:7 steps.GET /health[1]", "11:7 steps.GET /health[2]", "12:13 steps.GET /health[3]",
+		"14:5 webhooks[0].url", "15:43 webhooks[1].events[1]",
+		"17:10 begin[0].do", "18:5 begin[1].do",
+		"20:5 limits[0].window", "20:57 limits[0].routes[0]", "20:63 limits[0].routes[1]", "21:12 limits[1].name",
+		"23:3 cases.a b", "23:32 cases.a b.steps.GET /health",
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("(-got +want):\n%s", diff)
+	}
+}
+
+func TestWhereAPackIsNotThereNothingIsSaidOfWhatItMayHave(t *testing.T) {
+	got := told(t, "packs: [strype, generic, generic]\nsteps: {charges.create: 503, GET /a: nope}\nwebhooks: [{url: x, events: [charge.refunded]}]\n")
+	if diff := cmp.Diff(got, []string{"1:9 packs[0]", "1:26 packs[2]", "2:38 steps.GET /a", "3:18 webhooks[0].url"}); diff != "" {
+		t.Errorf("(-got +want):\n%s", diff)
+	}
+}
+
+func TestTheWorldOfOneCaseMayNotTellOfOthers(t *testing.T) {
+	a := reading(t)
+	post(t, a, "/t/alpha/_sim/steps", "GET /health: 503")
+	w := post(t, a, "/t/alpha/_sim/scenario", "seed: 3\ncases: {beta: {steps: {GET /health: ok}}}\nmax_cases: 5\n")
+	var got struct{ Problems []struct{ Line, Column int } }
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 400 {
+		t.Fatalf("got %d %s", w.Code, w.Body)
+	}
+	if diff := cmp.Diff(got.Problems, []struct{ Line, Column int }{{2, 8}, {3, 12}}); diff != "" {
+		t.Error(diff)
+	}
+	if got := a.Case("alpha").Steps().String(); got != "GET /health: 503\n" {
+		t.Errorf("the steps are now %s", got)
 	}
 }

@@ -12,9 +12,22 @@ import (
 // script is the steps of one world or case: a mapping from an operation to
 // its steps, in the order of the file, because the first that matches counts.
 type script struct {
-	steps *string       // the script in the language of sim.ParseSteps
-	lines []*sheet.Node // where its lines come from
-	mark  string
+	steps *string // the script in the language of sim.ParseSteps
+	lines []line  // where its lines come from
+}
+
+// line is where the parts of one line stand in the file.
+type line struct {
+	key   *sheet.Node
+	path  string
+	parts []part
+}
+
+// part is one value of the list of steps, or all of them.
+type part struct {
+	column int // in the line of the script, where it begins
+	node   *sheet.Node
+	path   string
 }
 
 // Read implements sheet.Value.
@@ -26,77 +39,94 @@ func (s *script) Read(r *sheet.Reader, n *sheet.Node, path string) {
 	}
 	var lines []string
 	for _, m := range n.Members {
-		at := sheet.Join(path, m.Key.Text)
-		steps, ok := s.list(r, m.Value, at)
-		if !ok {
-			continue
+		l := line{key: m.Key, path: sheet.Join(path, m.Key.Text)}
+		text, whole := l.read(r, m)
+		if !tellAll(r, l, text) || !whole {
+			text = m.Key.Text + ": ok" // so that what it names is looked up
+			if _, err := sim.ParseSteps(text); err != nil {
+				continue
+			}
 		}
-		line := m.Key.Text + ": " + steps
-		if _, err := sim.ParseSteps(line); err != nil {
-			tell(r, m, at, err)
-			continue
-		}
-		lines = append(lines, line)
-		s.lines = append(s.lines, m.Key)
+		lines = append(lines, text)
+		s.lines = append(s.lines, l)
 	}
 	*s.steps = strings.Join(lines, "\n")
 }
 
-// tell puts a problem of the line where it stands in the file: the operation
-// and the steps of a line are two places there.
-func tell(r *sheet.Reader, m sheet.Member, path string, err error) {
-	bad, ok := errors.AsType[*sim.StepsError](err)
+// tellAll tells what is wrong with one line by itself, and whether nothing is.
+func tellAll(r *sheet.Reader, l line, text string) bool {
+	_, err := sim.ParseSteps(text)
+	bad, ok := errors.AsType[*sim.Error](err)
 	if !ok {
-		r.Problem(m.Key, path, "see the sentence", "%s", err)
-		return
+		return true
 	}
-	at := *m.Key
-	if begin := len([]rune(m.Key.Text)) + 2; bad.Column > begin {
-		at = *m.Value
-		if at.Kind == sheet.Scalar && at.Plain {
-			at.Column += bad.Column - begin - 1
-		}
-	} else if at.Plain {
-		at.Column += bad.Column - 1
+	for _, p := range bad.Problems {
+		l.tell(r, p)
 	}
-	r.Problem(&at, path, bad.Remedy, "%s", bad.Message)
+	return false
 }
 
-// list returns the steps of one operation as text.
-func (s *script) list(r *sheet.Reader, n *sheet.Node, path string) (string, bool) {
-	switch n.Kind {
-	case sheet.Scalar:
-		return n.Text, true
-	case sheet.Mapping:
-		return s.one(r, n, path)
+// tell puts a problem of the script where its line stands in the file.
+func (s *script) tell(r *sheet.Reader, p sim.Problem) {
+	if p.Line <= len(s.lines) {
+		s.lines[p.Line-1].tell(r, p)
 	}
-	var all []string
-	whole := true
-	for i, item := range n.Items {
-		at := path + "[" + strconv.Itoa(i) + "]"
-		text, ok := item.Text, true
-		if item.Kind != sheet.Scalar {
-			text, ok = s.one(r, item, at)
-		}
-		if all = append(all, text); !ok {
-			whole = false
+}
+
+// tell puts a problem of the line where it stands in the file: the operation
+// and each value of its list are places of their own there.
+func (l line) tell(r *sheet.Reader, p sim.Problem) {
+	at, path := *l.key, l.path
+	begin := 1
+	for _, one := range l.parts {
+		if p.Column >= one.column {
+			at, path, begin = *one.node, one.path, one.column
 		}
 	}
-	return strings.Join(all, ", "), whole
+	if at.Kind == sheet.Scalar && at.Plain {
+		at.Column += p.Column - begin
+	}
+	// Not by r.Problem, which tells one problem of a value and no more.
+	r.Problems = append(r.Problems, sheet.Problem{File: r.File, Line: at.Line, Column: at.Column, Path: path, Message: p.Message, Remedy: p.Remedy})
+}
+
+// read returns the line as text, and whether all of it could be read.
+func (l *line) read(r *sheet.Reader, m sheet.Member) (text string, whole bool) {
+	text, whole = m.Key.Text+": ", true
+	add := func(n *sheet.Node, path string) {
+		l.parts = append(l.parts, part{len([]rune(text)) + 1, n, path})
+		if n.Kind == sheet.Scalar {
+			text += n.Text
+			return
+		}
+		one, ok := l.one(r, n, path)
+		text, whole = text+one, whole && ok
+	}
+	if m.Value.Kind != sheet.Sequence {
+		add(m.Value, l.path)
+		return text, whole
+	}
+	for i, item := range m.Value.Items {
+		if i > 0 {
+			text += ", "
+		}
+		add(item, l.path+"["+strconv.Itoa(i)+"]")
+	}
+	return text, whole
 }
 
 // one returns a step of the long form as text: {step: 429, after: 2s, times: 3}.
-func (s *script) one(r *sheet.Reader, n *sheet.Node, path string) (string, bool) {
+func (l *line) one(r *sheet.Reader, n *sheet.Node, path string) (string, bool) {
 	if n.Kind != sheet.Mapping || n.Get("step") == nil {
 		r.Problem(n, path, "write {step: 503} or {step: 429, after: 2s, times: 3}", "the step is missing")
-		return "", false
+		return "ok", false // so that the others are read
 	}
 	var word, text, times string
 	var arguments []string
 	for _, m := range n.Members {
 		if m.Value.Kind != sheet.Scalar {
 			r.Problem(m.Value, sheet.Join(path, m.Key.Text), "write one value", "%s stands where a single value belongs", m.Value.Kind)
-			return "", false
+			return "ok", false
 		}
 		switch v := m.Value.Text; m.Key.Text {
 		case "step":

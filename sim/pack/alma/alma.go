@@ -39,6 +39,7 @@ const root = "/almaws/v1"
 func Pack() sim.Pack {
 	return sim.Pack{
 		Name:       "alma",
+		Access:     "Authorization: apikey KEY, or ?apikey=KEY, any text; 401 without",
 		Dialect:    sim.Dialect{Refuse: refuse, Quota: quota, Envelope: envelope},
 		Limits:     limits,
 		Credential: credential,

@@ -36,6 +36,7 @@ import (
 func Pack() sim.Pack {
 	p := sim.Pack{
 		Name:       "folio",
+		Access:     "POST /authn/login-with-expiry with diku_admin and admin, or a user of /users and admin; then its cookie or X-Okapi-Token, and X-Okapi-Tenant; 401 without",
 		Dialect:    sim.Dialect{Refuse: refuse, Quota: func(*sim.Answer, []rate.Told) {}, Envelope: envelope},
 		Credential: credential,
 		Authorize:  authorize,

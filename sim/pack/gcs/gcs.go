@@ -47,6 +47,7 @@ const maxBody = 64 << 20
 func Pack() sim.Pack {
 	return sim.Pack{
 		Name:       "gcs",
+		Access:     "none; keys of your own for encryption are 501",
 		Hosts:      []string{"storage.googleapis.com"},
 		Dialect:    sim.Dialect{Refuse: refuse, Quota: func(*sim.Answer, []rate.Told) {}},
 		Authorize:  unencrypted,

@@ -35,12 +35,13 @@ import (
 func Pack() sim.Pack {
 	return sim.Pack{
 		Name:       "github",
+		Access:     "Authorization: Bearer TOKEN that begins with ghp_, gho_, ghu_, ghs_ or github_pat_; without one GET works, writes and /user are 401; ten wrong ones are 403 for all",
 		Hosts:      []string{"api.github.com"},
 		Dialect:    sim.Dialect{Refuse: refuse, Tell: tell, Envelope: envelope},
 		Limits:     limits,
 		Credential: credential,
 		Authorize:  authorize,
-		Webhooks:   sim.Webhooks{Sign: sim.SignGitHub, Retries: []time.Duration{}}, // it never repeats by itself
+		Webhooks:   sim.Webhooks{Sign: sim.SignGitHub, Retries: []time.Duration{}, Events: []string{"issues", "issue_comment"}}, // it never repeats by itself
 		Expire:     func(x *sim.Exchange) { sim.Rows[bool](x, "revoked").Put(x.Credential(), true) },
 		Operations: []sim.Operation{
 			{Name: "rate_limit.get", Route: "GET /rate_limit", Do: rateLimit, Free: true},

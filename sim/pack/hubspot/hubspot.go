@@ -31,6 +31,7 @@ const base = "/crm/v3/objects/contacts"
 func Pack() sim.Pack {
 	return sim.Pack{
 		Name:       "hubspot",
+		Access:     "Authorization: Bearer TOKEN that begins with pat-, or one of POST /oauth/v1/token, which lasts 30 min; 401 without",
 		Hosts:      []string{"api.hubapi.com"},
 		Dialect:    sim.Dialect{Refuse: refuse, Tell: tell, Envelope: envelope},
 		Limits:     limits,

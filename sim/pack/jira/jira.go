@@ -35,6 +35,7 @@ const base = "/rest/api/3"
 func Pack() sim.Pack {
 	return sim.Pack{
 		Name:       "jira",
+		Access:     "Basic authentication with an email address and any API token, or Bearer with a token of POST /oauth/token; 401 without",
 		Hosts:      []string{"atlassian.net", "api.atlassian.com", "auth.atlassian.com"},
 		Dialect:    sim.Dialect{Refuse: refuse, Quota: quota, Envelope: envelope},
 		Limits:     limits(),

@@ -27,6 +27,7 @@ const base = "/trade-api/v2"
 func Pack() sim.Pack {
 	return sim.Pack{
 		Name:       "kalshi",
+		Access:     "KALSHI-ACCESS-KEY, -TIMESTAMP in ms and -SIGNATURE in base64, which is verified once POST /trade-api/v2/api_keys told the public key; 401 without, but markets are open",
 		Hosts:      []string{"api.elections.kalshi.com", "demo-api.kalshi.co"},
 		Dialect:    sim.Dialect{Refuse: refuse, Quota: quota, Envelope: envelope},
 		Limits:     limits,

@@ -16,6 +16,7 @@ import (
 func Anthropic() sim.Pack {
 	return sim.Pack{
 		Name:       "anthropic",
+		Access:     "x-api-key that begins with sk-ant-, 401 without; anthropic-version, 400 without; sk-ant-empty… has no credit (402)",
 		Hosts:      []string{"api.anthropic.com"},
 		Dialect:    sim.Dialect{Refuse: anthropicRefuse, Tell: anthropicTell, Envelope: anthropicEnvelope},
 		Limits:     anthropicLimits,

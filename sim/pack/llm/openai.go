@@ -16,6 +16,7 @@ import (
 func OpenAI() sim.Pack {
 	return sim.Pack{
 		Name:       "openai",
+		Access:     "Authorization: Bearer KEY that begins with sk-, 401 without; sk-empty… has no credit (429)",
 		Hosts:      []string{"api.openai.com"},
 		Dialect:    sim.Dialect{Refuse: openaiRefuse, Quota: openaiQuota, Envelope: openaiEnvelope},
 		Limits:     openaiLimits,

@@ -32,6 +32,7 @@ import (
 func Pack() sim.Pack {
 	return sim.Pack{
 		Name:       "nominatim",
+		Access:     "a User-Agent of your own, not that of a library, or a Referer; 403 without",
 		Hosts:      []string{"nominatim.openstreetmap.org"},
 		Dialect:    sim.Dialect{Refuse: refuse, Quota: func(*sim.Answer, []rate.Told) {}, Envelope: envelope},
 		Limits:     limits,

@@ -40,18 +40,22 @@ func GraphQL() sim.Pack {
 	return p
 }
 
+// events are the topics of which emit tells.
+var events = []string{"products/create", "products/update", "products/delete", "orders/create", "orders/cancelled", "bulk_operations/finish"}
+
 const base = "/admin/api/{version}/"
 
 // Pack returns it.
 func Pack() sim.Pack {
 	return sim.Pack{
 		Name:       "shopify",
+		Access:     "X-Shopify-Access-Token that begins with shp, such as shpat_1; 401 without",
 		Hosts:      []string{"myshopify.com"},
 		Dialect:    sim.Dialect{Refuse: refuse, Quota: quota, Envelope: envelope},
 		Limits:     limits,
 		Credential: func(r *http.Request) string { return r.Header.Get("X-Shopify-Access-Token") },
 		Authorize:  authorize,
-		Webhooks:   sim.Webhooks{Sign: sim.SignShopify, Timeout: 5 * time.Second, Retries: retries},
+		Webhooks:   sim.Webhooks{Sign: sim.SignShopify, Timeout: 5 * time.Second, Retries: retries, Events: events},
 		Expire:     func(x *sim.Exchange) { sim.Rows[bool](x, "revoked").Put(x.Credential(), true) },
 		Golden:     "shopify-rest",
 		Operations: []sim.Operation{

@@ -42,6 +42,7 @@ const root = "/iii/sierra-api/v6"
 func Pack() sim.Pack {
 	return sim.Pack{
 		Name:       "sierra",
+		Access:     "Basic authentication with any key and secret at POST /iii/sierra-api/v6/token, then its token as Bearer, which lasts an hour; 401 without",
 		Dialect:    sim.Dialect{Refuse: refuse, Quota: quota, Envelope: envelope},
 		Limits:     limits,
 		Credential: credential,

@@ -20,6 +20,14 @@ type event struct {
 	} `json:"data"`
 }
 
+// events are those of which emit tells.
+var events = []string{
+	"charge.succeeded", "charge.failed", "charge.captured", "charge.refunded",
+	"customer.created", "customer.updated", "customer.deleted",
+	"payment_intent.created", "payment_intent.requires_action", "payment_intent.processing", "payment_intent.payment_failed",
+	"payment_intent.amount_capturable_updated", "payment_intent.succeeded", "payment_intent.canceled",
+}
+
 // emit keeps an event and sends it to the webhooks that want it.
 func emit(x *sim.Exchange, kind string, v any) {
 	e := event{ID: x.ID("evt_"), Object: "event", Created: x.Now().Unix(), Type: kind}

@@ -31,12 +31,13 @@ import (
 func Pack() sim.Pack {
 	return sim.Pack{
 		Name:       "stripe",
+		Access:     "Authorization: Bearer KEY, or Basic, that begins with sk_ or rk_, such as sk_test_1; 401 without; the card is a test token or payment method such as tok_visa, pm_card_visa",
 		Hosts:      []string{"api.stripe.com"},
 		Dialect:    sim.Dialect{Refuse: refuse, Quota: quota, Envelope: envelope, Keys: keys},
 		Limits:     limits,
 		Credential: credential,
 		Authorize:  authorize,
-		Webhooks:   sim.Webhooks{Sign: sim.SignStripe, Retries: []time.Duration{10 * time.Minute, time.Hour, 3 * time.Hour}},
+		Webhooks:   sim.Webhooks{Sign: sim.SignStripe, Retries: []time.Duration{10 * time.Minute, time.Hour, 3 * time.Hour}, Events: events},
 		Expire:     func(x *sim.Exchange) { sim.Rows[bool](x, "expired keys").Put(x.Credential(), true) },
 		Operations: operations,
 	}

@@ -46,6 +46,7 @@ func Pack() sim.Pack {
 	}
 	return sim.Pack{
 		Name:    "wfs",
+		Access:  "none",
 		Dialect: sim.Dialect{Refuse: refuse, Envelope: envelope},
 		Operations: []sim.Operation{
 			{Name: "capabilities.get", Route: "GET /", When: on("GetCapabilities", false), Do: capabilities},

@@ -45,6 +45,7 @@ func Pack() sim.Pack {
 	}
 	return sim.Pack{
 		Name:    "wms",
+		Access:  "none",
 		Dialect: sim.Dialect{Refuse: refuse, Envelope: envelope},
 		Operations: []sim.Operation{
 			// 1.0.0 called them capabilities, map and feature_info.
