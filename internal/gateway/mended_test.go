@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,11 +127,16 @@ func TestAWriteThatACrashCutOffTellsItsAttempt(t *testing.T) {
 
 func TestTheTimeOfAPersonIsNoWait(t *testing.T) {
 	bubble(t, nil, func(l *later) {
-		status := 422
-		l.api = func(*http.Request, int) (int, http.Header, string) { return status, nil, "" }
+		var mended atomic.Bool
+		l.api = func(*http.Request, int) (int, http.Header, string) {
+			if mended.Load() {
+				return 200, nil, ""
+			}
+			return 422, nil, ""
+		}
 		at := l.async("POST", "/api/x", "b")
 		l.end(at)
-		status = 200
+		mended.Store(true)
 		time.Sleep(5 * time.Hour)
 		l.operate("POST", "/_heed/calls/"+l.id(at)+"/replay", "", &opened{})
 		if s := l.end(at); s.State != "done" || s.Waited > 60 {

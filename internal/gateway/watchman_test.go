@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,9 +99,9 @@ func TestAWriteThatACrashCutOffIsToldOf(t *testing.T) {
 
 func TestAReceiverThatIsDownForLongerThanTheAnswerIsKeptIsToldAllTheSame(t *testing.T) {
 	withCallbacks(t, func(l *later) {
-		down := true
+		var well atomic.Bool
 		l.api = func(r *http.Request, _ int) (int, http.Header, string) {
-			if r.URL.Host == "hooks.test" && down {
+			if r.URL.Host == "hooks.test" && !well.Load() {
 				return 503, nil, "down"
 			}
 			return 200, nil, "x"
@@ -111,7 +112,7 @@ func TestAReceiverThatIsDownForLongerThanTheAnswerIsKeptIsToldAllTheSame(t *test
 		if _, err := l.store.Sweep(l.Context(), time.Now(), 100); err != nil {
 			t.Fatal(err)
 		}
-		down = false
+		well.Store(true)
 		time.Sleep(time.Hour)
 		if told := l.told(); l.do(l.Gateway, "GET", at, "").StatusCode != 404 || told[len(told)-1] != "call.done " {
 			t.Errorf("got %q", told)
@@ -184,11 +185,11 @@ func TestACallThatMadeTheGatewayFailIsToldOf(t *testing.T) {
 // full is a store without room.
 type full struct {
 	Store
-	on bool
+	on atomic.Bool
 }
 
 func (f *full) Enqueue(ctx context.Context, now time.Time, calls []queue.Call) ([]queue.Receipt, error) {
-	if f.on {
+	if f.on.Load() {
 		return nil, queue.ErrFull
 	}
 	return f.Store.Enqueue(ctx, now, calls)
@@ -199,12 +200,12 @@ func TestACallbackThatCouldNotBeQueuedIsToldByItsWatchman(t *testing.T) {
 		disk := &full{Store: l.store}
 		l.set.Later.Store = disk
 		at := l.async("POST", "/api/x", "b", append(hook, "Heed-Budget", "10m", "Heed-Not-Before", "60")...)
-		disk.on = true
+		disk.on.Store(true)
 		l.end(at)
 		if len(l.told()) != 0 || !strings.Contains(l.logged(), "callback not queued") {
 			t.Fatalf("got %q and the log\n%s", l.told(), l.logged())
 		}
-		disk.on = false
+		disk.on.Store(false)
 		time.Sleep(20 * time.Minute)
 		if diff := cmp.Diff(l.told(), []string{"call.done "}); diff != "" {
 			t.Errorf("told (-got +want):\n%s", diff)
