@@ -329,12 +329,15 @@ func (c *claiming) lease(picks []head) error {
 	}
 	got := make([]*taken, len(picks))
 	c.t.queue(leaseCalls, at, seqs, c.token, nanos(until), c.at, !c.ask.Begins).Query(func(rows pgx.Rows) error {
+		var k taken
+		fields := k.fields(&k.trail, &k.sealed) // of one row after the other
 		for rows.Next() {
-			k := &taken{until: until}
-			if err := rows.Scan(k.fields(&k.trail, &k.sealed)...); err != nil {
+			k = taken{until: until}
+			if err := rows.Scan(fields...); err != nil {
 				return err
 			}
-			got[place[k.seq]] = k
+			own := k
+			got[place[k.seq]] = &own
 		}
 		return rows.Err()
 	})
@@ -351,7 +354,7 @@ type taken struct {
 
 // unseal makes the batch. What cannot be unsealed ends here.
 func (c *claiming) unseal(ctx context.Context) (queue.Batch, error) {
-	var batch queue.Batch
+	batch := queue.Batch{Claims: make([]queue.Claim, 0, len(c.got))}
 	var dead []queue.Settlement
 	for _, k := range c.got {
 		if k == nil {

@@ -37,9 +37,11 @@ type row struct {
 // fields are where columns go.
 func (r *row) fields(more ...any) []any {
 	f, t := &r.Facts, &r.times
-	return append([]any{&r.state, &r.token, &r.begun, &r.seq, &r.gate, &f.ID, &f.Method, &f.Template, &f.Tenant, &f.Priority, &f.CorrelationID,
+	all := make([]any, 0, 40)
+	all = append(all, &r.state, &r.token, &r.begun, &r.seq, &r.gate, &f.ID, &f.Method, &f.Template, &f.Tenant, &f.Priority, &f.CorrelationID,
 		&f.TraceParent, &f.Repeatable, &f.Size, &f.Revision, &f.Reason, &f.Class, &f.Status, &f.Ladder.Attempts, &f.Ladder.Waits,
-		&f.Ladder.WaitSource, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7], &r.waited, &r.delay, &r.note}, more...)
+		&f.Ladder.WaitSource, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7], &r.waited, &r.delay, &r.note)
+	return append(all, more...)
 }
 
 // read turns what was scanned into facts.
