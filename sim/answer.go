@@ -96,6 +96,8 @@ func Plain(x *Exchange, r Refusal) Answer {
 // §10.2.3).
 func RetryAfter(x *Exchange, an *Answer, r Refusal) {
 	switch {
+	case r.Wait <= 0 && r.Now:
+		an.Set("Retry-After", "0")
 	case r.Wait <= 0:
 	case r.Date:
 		an.Set("Date", x.begun.UTC().Format(http.TimeFormat))

@@ -357,7 +357,9 @@ func (x *Exchange) count(now time.Time) *Refusal {
 		if worst.Wait == math.MaxInt64 {
 			worst.Wait, worst.Detail = 0, "this request costs more than the limit "+worst.Limit.Name+" ever holds; ask for less"
 		}
+		known := worst.Wait > 0
 		worst.Wait = worst.Limit.Hint.Of(worst.Wait)
+		worst.Now = known && worst.Wait == 0 && worst.Limit.Hint == rate.ShortHint
 		return worst
 	}
 	for i := range x.pack.limits {
@@ -401,7 +403,7 @@ func (x *Exchange) tell(now time.Time) {
 		case !ok:
 		case dialect != nil:
 			told = append(told, t)
-		case x.least.Limit == nil || t.Remaining*x.least.Capacity < x.least.Remaining*t.Capacity:
+		case x.least.Limit == nil || narrower(&t, &x.least):
 			x.least = t
 		}
 	}
@@ -410,6 +412,12 @@ func (x *Exchange) tell(now time.Time) {
 		dialect(&an, told)
 		x.quota = an.Fields
 	}
+}
+
+// narrower tells whether less is left of t, or as little for longer.
+func narrower(t, o *rate.Told) bool {
+	mine, other := t.Remaining*o.Capacity, o.Remaining*t.Capacity
+	return mine < other || mine == other && t.Reset > o.Reset
 }
 
 // operate does what was asked for, once per idempotency key.

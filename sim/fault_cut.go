@@ -8,6 +8,7 @@ func serveCut(x *Exchange) { x.cut(x.operate(), x.step.count("at", 1)) }
 
 func (x *Exchange) cut(an Answer, at int) {
 	if at >= len(an.Body) {
+		x.entry.note = sentWhole
 		x.write(an)
 		return
 	}

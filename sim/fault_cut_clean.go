@@ -4,6 +4,10 @@ package sim
 // Content-Length that agrees: no client can see it by counting.
 func serveCutClean(x *Exchange) {
 	an := x.operate()
-	an.Body = an.Body[:min(x.step.count("at", len(an.Body)/2), len(an.Body))]
+	at := x.step.count("at", len(an.Body)/2)
+	if at >= len(an.Body) {
+		at, x.entry.note = len(an.Body), sentWhole
+	}
+	an.Body = an.Body[:at]
 	x.write(an)
 }

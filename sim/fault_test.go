@@ -255,3 +255,20 @@ func TestEveryFaultComesOnAKeptConnectionToo(t *testing.T) {
 		t.Errorf("%d requests came over %d connections", len(j.Entries), len(conns))
 	}
 }
+
+func TestWhatCannotBeCutIsToldInTheJournal(t *testing.T) {
+	a := api(t, sim.World{Steps: "GET /v1/bibs/*: cut-valid, cut(at=9999), cut-clean(at=9999), truncate"})
+	whole := ask(a, "GET", "/t/other/v1/bibs/1", "").Body.Len()
+	if whole == 0 {
+		t.Fatal("there is no answer")
+	}
+	statuses(a, "/v1/bibs/1", 4)
+	var got []string
+	for _, e := range a.Journal().Entries {
+		got = append(got, e.Note)
+	}
+	const sent = "there was nothing to leave out: the answer was sent whole"
+	if diff := cmp.Diff(got, []string{"", sent, sent, ""}); diff != "" {
+		t.Error(diff)
+	}
+}

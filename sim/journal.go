@@ -19,6 +19,7 @@ type Entry struct {
 	Operation  string        `json:"operation,omitempty"` // its logical name; empty: there is none
 	Attempt    int           `json:"attempt"`             // of this caller at this method and path
 	Step       string        `json:"step,omitempty"`      // of the script; empty: the list is used up, or there is none
+	Note       string        `json:"note,omitempty"`      // what the step could not do
 	Status     int           `json:"status"`              // 0: no answer, or none yet
 	Took       time.Duration `json:"took_ns"`
 	Open       bool          `json:"open,omitempty"`      // the answer is still to come
@@ -64,7 +65,20 @@ type record struct {
 	open       bool
 	throttled  bool
 	replayed   bool
+	note       note
 }
+
+// note says what a step could not do, so that a test does not take for a
+// failure what was none.
+type note uint8
+
+const (
+	noNote note = iota
+	sentWhole
+	notStale
+)
+
+var notes = [...]string{"", "there was nothing to leave out: the answer was sent whole", "nothing is known of it before its last write, or that was longer ago: the answer is as now"}
 
 func (r *record) entry(zone *time.Location) Entry {
 	e := Entry{
@@ -76,6 +90,7 @@ func (r *record) entry(zone *time.Location) Entry {
 	if r.step != nil {
 		e.Step = r.step.text
 	}
+	e.Note = notes[r.note]
 	if r.limit != nil {
 		e.Limit = r.limit.Name
 	}

@@ -204,3 +204,14 @@ func TestAPackMayHaveTheGoldenExchangesOfSeveralProfiles(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+func TestAShortHintIsShorterThanTheTruth(t *testing.T) {
+	for truth, want := range map[time.Duration]string{time.Second: "0", 1500 * time.Millisecond: "0", 2 * time.Second: "1", 3 * time.Second: "1", 90 * time.Second: "45"} {
+		a := api(t, stopped(rate.Limit{Name: "a", Capacity: 1, Refill: 1 / truth.Seconds(), Hint: rate.ShortHint}))
+		ask(a, "GET", "/v1/bibs/1", "")
+		w := ask(a, "GET", "/v1/bibs/1", "")
+		if got := w.Header().Get("Retry-After"); w.Code != 429 || got != want {
+			t.Errorf("of %v: got %d, Retry-After %q, want %s", truth, w.Code, got, want)
+		}
+	}
+}

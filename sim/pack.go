@@ -109,6 +109,9 @@ type Refusal struct {
 	Detail, Field string
 	// Wait is how long the caller must stay away. 0: nothing is known.
 	Wait time.Duration
+	// Now tells, with a Wait of 0, that the caller is told to come again at once,
+	// as by Retry-After: 0.
+	Now bool
 	// Date asks for the wait as a date, if the dialect has such a form.
 	Date bool
 	// Limit is the one that refused, if any.

@@ -27,7 +27,8 @@ type Told struct {
 	Capacity  float64
 	Used      float64
 	Remaining float64
-	// Reset is how long until all of it is left, or until the window ends.
+	// Reset is how long until all of it is left: until a bucket is full, a window
+	// ends, a sliding window remembers nothing. Who waits for it is never early.
 	Reset time.Duration
 }
 
@@ -122,6 +123,9 @@ func (m *Meter) Told(l *Limit, now time.Time) (t Told, ok bool) {
 		used += m.before * m.share(l, now)
 	}
 	t = Told{Limit: l, Capacity: l.Capacity, Used: used, Remaining: max(l.Capacity-used, 0), Reset: m.reset(l, now)}
+	if now.Before(m.until) { // a penalty closes it, whatever the count says
+		t.Used, t.Remaining, t.Reset = l.Capacity, 0, max(t.Reset, m.until.Sub(now))
+	}
 	switch l.Tell {
 	case Missing:
 		return Told{}, false
@@ -190,6 +194,10 @@ func (m *Meter) reset(l *Limit, now time.Time) time.Duration {
 		return seconds(m.used / l.Refill)
 	case Concurrency:
 		return 0
+	case SlidingWindow:
+		if m.used > 0 { // it weighs, less and less, until the next window ends
+			return m.at.Add(2 * l.span()).Sub(now)
+		}
 	}
 	return m.at.Add(l.span()).Sub(now)
 }

@@ -75,7 +75,7 @@ type Hint uint8
 const (
 	TrueHint  Hint = iota
 	NoHint         // nothing
-	ShortHint      // half of the time, so that who obeys is refused again
+	ShortHint      // half of the time in whole seconds, 0 of the last, so that who obeys is refused again
 	LongHint       // twice the time
 )
 
@@ -85,7 +85,7 @@ func (h Hint) Of(wait time.Duration) time.Duration {
 	case NoHint:
 		return 0
 	case ShortHint:
-		return wait / 2
+		return (wait / 2).Truncate(time.Second)
 	case LongHint:
 		return min(wait, longest) * 2
 	}

@@ -139,3 +139,34 @@ func TestALimitThatLastsTooLongIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoObeysAnHonestResetIsNeverEarly(t *testing.T) {
+	for name, l := range map[string]rate.Limit{
+		"token bucket":   {Kind: rate.TokenBucket, Capacity: 2, Refill: 0.5},
+		"leaky bucket":   {Kind: rate.LeakyBucket, Capacity: 2, Refill: 2},
+		"fixed window":   {Kind: rate.FixedWindow, Capacity: 2, Window: 60 * s},
+		"sliding window": {Kind: rate.SlidingWindow, Capacity: 2, Window: 60 * s},
+		"daily":          {Kind: rate.Daily, Capacity: 2},
+		"penalty":        {Kind: rate.TokenBucket, Capacity: 2, Refill: 10, Penalty: rate.Penalty{First: 30 * s}},
+	} {
+		for _, cost := range []float64{1, 2} {
+			var m rate.Meter
+			now := noon
+			for range 5 {
+				for m.Ask(&l, now, cost) == 0 {
+					m.Spend(&l, now, cost)
+				}
+				wait := m.Refuse(&l, now, m.Ask(&l, now, cost))
+				told, _ := m.Told(&l, now)
+				if told.Reset < wait {
+					t.Errorf("%s: told to wait %v, but Reset says %v", name, wait, told.Reset)
+				}
+				now = now.Add(told.Reset)
+				if left := m.Ask(&l, now, cost); left != 0 {
+					t.Errorf("%s: still %v after Reset", name, left)
+				}
+				now = now.Add(7 * s)
+			}
+		}
+	}
+}
