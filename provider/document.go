@@ -305,19 +305,9 @@ func (c *checker) rooms() {
 	for _, p := range slices.Concat(problems, more, t.Policy.WithDefaults().Validate()) {
 		p.Path = strings.Replace(p.Path, ".when.statuses[", ".when.status[", 1)
 		p.Path = strings.Replace(p.Path, "hints[", "hints.sources[", 1)
-		p.Path = c.listed(p.Path)
+		p.Path = c.Listed(p.Path)
 		c.room(p)
 	}
-}
-
-// listed is the path of a source of a wait as it is written: the rooms do not
-// know a list of one from the one.
-func (c *checker) listed(path string) string {
-	rule, rest, ok := strings.Cut(path, ".wait")
-	if _, list := c.Place(rule + ".wait[0]"); !ok || !list || strings.HasPrefix(rest, "[") {
-		return path
-	}
-	return rule + ".wait[0]" + rest
 }
 
 // room reports a problem of a room, unless reading has said so already: of the

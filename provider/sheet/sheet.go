@@ -199,6 +199,25 @@ func (r *Reader) Place(path string) (n *Node, exact bool) {
 	return &Node{}, false
 }
 
+// Listed is path as it was written where a list of one stands for the one: who
+// looks at the value that was read cannot tell, and names it without its [0].
+func (r *Reader) Listed(path string) string {
+	if _, exact := r.Place(path); exact {
+		return path
+	}
+	for i, c := range path {
+		if c != '.' || i == 0 || path[i-1] == ']' {
+			continue
+		}
+		if _, list := r.Place(path[:i] + "[0]"); list {
+			if _, more := r.Place(path[:i] + "[1]"); !more {
+				return path[:i] + "[0]" + path[i:]
+			}
+		}
+	}
+	return path
+}
+
 func (r *Reader) note(n *Node, path string) {
 	if r.places == nil {
 		r.places = make(map[string]*Node)

@@ -133,3 +133,22 @@ func TestYAMLQuotesWhatWouldReadAsSomethingElse(t *testing.T) {
 		t.Errorf("differs (-got +want):\n%s", diff)
 	}
 }
+
+func TestThePathOfTheOneIsThatOfTheListItStandsIn(t *testing.T) {
+	n, problems := sheet.ReadYAML("x", []byte("one: [{a: b}]\ntwo: [{a: b}, {a: c}]\nplain: {a: b}\n"))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	r := sheet.Reader{File: "x"}
+	item := func(p *map[string]string) sheet.Value { return sheet.Map[string]{P: p, One: sheet.Text} }
+	var one, two []map[string]string
+	var plain map[string]string
+	sheet.Block{Fields: []sheet.Field{{Name: "one", Value: sheet.List(&one, item)}, {Name: "two", Value: sheet.List(&two, item)}, {Name: "plain", Value: item(&plain)}}}.Read(&r, n, "")
+	for path, want := range map[string]string{
+		"one.a": "one[0].a", "one.z": "one[0].z", "one[0].a": "one[0].a", "two.a": "two.a", "plain.a": "plain.a", "plain.z": "plain.z", "none.a": "none.a", "one": "one",
+	} {
+		if got := r.Listed(path); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}
