@@ -63,28 +63,27 @@ func (b *body) next() {
 // unfit refuses an answer of which it is known before it is begun that it
 // cannot be handed over.
 func (x *exchange) unfit(b *body) *refusal {
-	var r refusal
-	resp := b.of
 	limit := x.table.Bounds.AnswerBytes
 	switch {
-	case limit > 0 && max(resp.ContentLength, b.read) > limit:
-		r = refuse(answerTooLarge, "")
-		x.tooLarge(resp, 0)
-	case resp.StatusCode < http.StatusOK: // 101 that nobody asked for
-		r = refuse(badAnswer, "")
+	case limit > 0 && max(b.of.ContentLength, b.read) > limit:
+		x.tooLarge(b.of, 0)
+		return x.instead(b.of, refuse(answerTooLarge, ""))
+	case b.of.StatusCode < http.StatusOK: // 101 that nobody asked for
+		return x.instead(b.of, refuse(badAnswer, ""))
 	case b.err == nil || b.err == io.EOF || b.n > 0:
 		return nil
 	case gone(x.r.Context()):
 		panic(http.ErrAbortHandler)
-	default:
-		k := endKind(heed.TruncatedAnswer)
-		k.fault = bodyFault(b.err)
-		if k.fault == notInChunks {
-			r = refuse(k, brokenChunks)
-		} else {
-			r = refuse(k, "")
-		}
 	}
+	k, detail := endKind(heed.TruncatedAnswer), ""
+	if k.fault = bodyFault(b.err); k.fault == notInChunks {
+		detail = brokenChunks
+	}
+	return x.instead(b.of, refuse(k, detail))
+}
+
+// instead makes r tell of the call whose answer it replaces.
+func (x *exchange) instead(resp *http.Response, r refusal) *refusal {
 	if rep, ok := heed.ReportOf(resp); ok {
 		r.CallID, r.Attempts, r.LastStatus = rep.CallID.String(), &rep.Attempts, resp.StatusCode
 		r.Executed = rep.Executed.String()

@@ -64,20 +64,21 @@ func (k *kind) blame(e *heed.Error) {
 				k.status = status
 			}
 		}
-	case e.Status != 0:
-		if fault, ok := wrongs[e.Class]; ok {
-			k.fault = fault
-		}
+	case e.Status != 0 && e.Status < http.StatusBadRequest:
+		k.fault = wrongOf(e.Class)
 	}
 }
 
-// wrongs are the faults of answers that are not what they claim to be. One that
+// wrongOf is the fault of an answer that is not what it claims to be. One that
 // says in its body what its status denies breaks RFC 9110 §15.
-var wrongs = map[classify.Class]string{
-	classify.Invalid:   "http_protocol_error",
-	classify.Permanent: "http_protocol_error",
-	classify.Truncated: "http_response_incomplete",
-	classify.Stale:     "proxy_internal_response",
+func wrongOf(c classify.Class) string {
+	switch c {
+	case classify.Truncated:
+		return "http_response_incomplete"
+	case classify.Stale:
+		return "proxy_internal_response"
+	}
+	return "http_protocol_error"
 }
 
 // faultOf returns the error type for an attempt that failed with f, and the

@@ -42,8 +42,8 @@ func TestEveryReasonHasItsStatusAndFault(t *testing.T) {
 		{heed.Error{Reason: heed.Canceled}, 503, "proxy_internal_response"},
 		{heed.Error{Reason: heed.PermanentFailure}, 502, "http_protocol_error"},
 		{heed.Error{Reason: heed.InvalidAnswer, Status: 200}, 502, "http_protocol_error"},
-		{heed.Error{Reason: heed.TruncatedAnswer, Status: 200}, 502, "http_response_incomplete"},
-		{heed.Error{Reason: heed.StaleAnswer, Status: 200}, 502, "proxy_internal_response"},
+		{heed.Error{Reason: heed.TruncatedAnswer, Status: 200, Class: classify.Truncated}, 502, "http_response_incomplete"},
+		{heed.Error{Reason: heed.StaleAnswer, Status: 200, Class: classify.Stale}, 502, "proxy_internal_response"},
 		{heed.Error{Reason: heed.RetryOff}, 502, "destination_unavailable"},
 		{heed.Error{Reason: "new"}, 502, "http_protocol_error"},
 		// without an answer, the failure says more
@@ -75,6 +75,24 @@ func TestEveryReasonHasItsStatusAndFault(t *testing.T) {
 		}
 		if r.title == "" || r.help == "" {
 			t.Errorf("%s says nothing", c.err.Reason)
+		}
+	}
+}
+
+func TestAnEndWithAnAnswerNeverReadsAsOneWithout(t *testing.T) {
+	for reason := range ends {
+		if !blames[reason] {
+			continue // we did not ask
+		}
+		for class := classify.Throttled; class <= classify.Truncated; class++ {
+			r := refusalOf(&heed.Error{Reason: reason, Status: 200, Class: class, Report: heed.Report{Attempts: 1, Rule: "some rule"}})
+			text := r.Title + " " + r.Detail
+			if strings.Contains(text, "reached") || strings.Contains(text, "url of the endpoint") || strings.HasPrefix(r.fault, "destination") || strings.HasPrefix(r.fault, "connection") {
+				t.Errorf("%s, %s: got %s, %s", reason, class, r.fault, text)
+			}
+			if want := `The last answer had status 200; by the rule "some rule" it is ` + class.String(); !strings.Contains(text, want) || r.Rule != "some rule" {
+				t.Errorf("%s, %s: got %s", reason, class, text)
+			}
 		}
 	}
 }
