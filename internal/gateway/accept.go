@@ -32,11 +32,14 @@ func (x *exchange) later(u *url.URL) bool {
 		x.heldBack(u, hold, h, asked)
 		return true
 	}
+	if !asked && x.r.Header["Heed-Callback"] != nil {
+		x.refuse(refuse(lateCallback, ""))
+		return true
+	}
+	if !asked && x.repeats() { // it is answered by the call that is there
+		h, asked = handover{wait: x.budget(), kept: true}, true
+	}
 	if !asked {
-		if x.r.Header["Heed-Callback"] != nil {
-			x.refuse(refuse(lateCallback, ""))
-			return true
-		}
 		return x.mayQueue() && x.route.Async.Enqueue && !x.keep()
 	}
 	if x.table.Later != nil && !x.mayQueue() {
@@ -55,6 +58,23 @@ func (x *exchange) later(u *url.URL) bool {
 		x.refuse(*no)
 	}
 	return true
+}
+
+// repeats tells whether a write has the idempotency key of a call in the queue:
+// sent beside that one, it would be carried out twice where the provider does
+// not honour keys. Who sends no key is not kept waiting for that, nor is anybody
+// while the queue fails.
+func (x *exchange) repeats() bool {
+	key := x.asked.Key
+	if lines := x.r.Header["Idempotency-Key"]; key == "" && lines != nil {
+		key, _ = readKey(lines, 255)
+	}
+	if key == "" || safe(x.r.Method) || !x.mayQueue() {
+		return false
+	}
+	c := queue.Call{Facts: queue.Facts{Endpoint: x.route.Name, Method: x.r.Method}, Request: queue.Request{Key: key}}
+	taken, err := x.table.Later.Store.Taken(x.r.Context(), time.Now(), &c)
+	return err == nil && taken
 }
 
 // mayQueue tells whether there is a queue, and the client may use it.

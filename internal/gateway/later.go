@@ -16,6 +16,7 @@ import (
 // Store is what the gateway needs of a queue.
 type Store interface {
 	queue.Intake
+	queue.Register
 	queue.Reader
 	queue.Opener
 	queue.Operator

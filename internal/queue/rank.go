@@ -84,7 +84,11 @@ func Explain(f *Facts, o *Outcome) Note {
 	if o.Reason == ReasonLeaseLost {
 		n.Why = "heed ended, or lost the call, while it was being sent"
 		if f.Ladder.Attempts > 0 {
-			n.Why += "; that began at " + f.Ladder.Last.UTC().Format(time.RFC3339)
+			word := "; that began at "
+			if f.Begun.IsZero() {
+				word = "; it was due at "
+			}
+			n.Why += word + f.Ladder.Last.UTC().Format(time.RFC3339)
 		}
 	}
 	switch {

@@ -16,6 +16,13 @@ type Intake interface {
 	Enqueue(ctx context.Context, now time.Time, calls []Call) ([]Receipt, error)
 }
 
+// Register tells of a key without a call being handed in.
+type Register interface {
+	// Taken tells whether a call has the idempotency key of c, whatever it
+	// says. Of c only Endpoint and Key are looked at.
+	Taken(ctx context.Context, now time.Time, c *Call) (bool, error)
+}
+
 // Admission is what became of a call that was handed in.
 type Admission uint8
 
@@ -286,6 +293,7 @@ type Swept struct {
 // Store is all of it. Users of a store declare the part they use.
 type Store interface {
 	Intake
+	Register
 	Feed
 	Gates
 	Reader

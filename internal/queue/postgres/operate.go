@@ -80,7 +80,7 @@ func (s *Store) Edit(ctx context.Context, now time.Time, id string, said queue.R
 			return err
 		}
 		t.queue("INSERT INTO revisions (seq, revision, sealed) VALUES ($1, $2, $3)", r.seq, r.Revision, original)
-		t.queue("UPDATE calls SET request = $2 WHERE seq = $1", r.seq, sealed)
+		t.queue("UPDATE calls SET request = $2, template = coalesce(nullif($3, ''), template) WHERE seq = $1", r.seq, sealed, fit(said.PathTemplate))
 		c := r.change()
 		r.Revision++
 		return t.saveOne(c)

@@ -87,6 +87,21 @@ var claimFacts = []fact{
 			r.Errorf("note: got %+v, want one that says what to do", f.Note)
 		}
 	}},
+	{"ALostLeaseOfAWriteTellsItsAttempt", func(r *rig) {
+		r.enqueue(write("a"))
+		r.pass(time.Minute) // it is due for a while
+		c := r.one()
+		if b, ok := r.s.(queue.Beginner); ok {
+			_, err := b.Begin(r.Context(), []queue.Claim{c})
+			r.ok(err)
+		}
+		r.pass(lease)
+		r.claim(10)
+		f := r.get("a")
+		r.same("attempts", []int{f.Ladder.Attempts, len(f.Trail)}, []int{1, 1})
+		r.same("reason", f.Trail[0].Reason, queue.ReasonLeaseLost)
+		r.same("it has an instant", f.Trail[0].At.IsZero(), false)
+	}},
 	{"ALostLeaseSettlesNothing", func(r *rig) {
 		r.enqueue(read("a"))
 		first := r.one()

@@ -44,6 +44,20 @@ var keeperFacts = []fact{
 		r.pass(queue.DefaultKeyWindow)
 		r.same("swept", r.sweep(10).Keys, 1)
 	}},
+	{"AKeyCanBeAskedForWhileItIsTaken", func(r *rig) {
+		asked := func(endpoint, key string) bool {
+			taken, err := r.s.Taken(r.Context(), r.now, &queue.Call{Facts: queue.Facts{Endpoint: endpoint}, Request: queue.Request{Key: key}})
+			r.ok(err)
+			return taken
+		}
+		c := keyed("a", "k", "x")
+		r.same("before", asked(c.Endpoint, "k"), false)
+		r.enqueue(c)
+		r.same("by its key, its endpoint and no key", []bool{asked(c.Endpoint, "k"), asked(c.Endpoint, "l"), asked("other", "k"), asked(c.Endpoint, "")},
+			[]bool{true, false, false, false})
+		r.pass(queue.DefaultKeyWindow)
+		r.same("after its window", asked(c.Endpoint, "k"), false)
+	}},
 	{"OnlyEndedCallsArePurged", func(r *rig) {
 		r.end(write("dead"), queue.Outcome{State: queue.Dead, Reason: "permanent"})
 		r.enqueue(read("live"))

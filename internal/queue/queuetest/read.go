@@ -92,6 +92,15 @@ var operatorFacts = []fact{
 		r.ok(r.s.Replay(r.Context(), r.now, queue.Replay{ID: "a"}))
 		r.same("sent", raw(r.one().Request), raw(edited))
 	}},
+	{"AnEditedPathHasATemplateOfItsOwn", func(r *rig) {
+		r.enqueue(write("a"))
+		edited := write("a").Request
+		r.ok(r.s.Edit(r.Context(), r.now, "a", edited))
+		r.same("of one that stays", r.get("a").Template, write("a").Template)
+		edited.Path, edited.PathTemplate = "/refunds/7", "/refunds/{id}"
+		r.ok(r.s.Edit(r.Context(), r.now, "a", edited))
+		r.same("of the new one", r.get("a").Template, "/refunds/{id}")
+	}},
 	{"WhoRepeatsWhatWasEditedIsToldOfIt", func(r *rig) {
 		r.end(keyed("a", "k", "x"), queue.Outcome{State: queue.Dead, Reason: "permanent"})
 		r.ok(r.s.Edit(r.Context(), r.now, "a", keyed("a", "k", "mended").Request))

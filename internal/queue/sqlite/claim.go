@@ -66,7 +66,7 @@ func (s *Store) unseal(ctx context.Context, now time.Time, h *hand) (queue.Batch
 func (b *book) rescue(now time.Time) {
 	for _, r := range b.open(b.seqs(b.q.lost, nanos(now), maxRescue)) {
 		o := queue.Rescue(&r.Facts)
-		if !r.begun && !r.damaged {
+		if r.begun == 0 && !r.damaged {
 			o = queue.Outcome{State: queue.Queued, Reason: queue.ReasonHandedBack}
 		}
 		b.settle(now, r, &o)
@@ -287,7 +287,11 @@ func (b *book) lease(now time.Time, seqs []int64, ask queue.Ask, h *hand) {
 		h.batch.Claims = append(h.batch.Claims, queue.Claim{Call: queue.Call{Facts: r.Facts}, Lease: l})
 	}
 	if len(leased) > 0 {
-		b.exec(b.q.lease, l.Token, l.Epoch, nanos(l.Until), !ask.Begins, array(leased))
+		begun := nanos(now)
+		if ask.Begins {
+			begun = 0
+		}
+		b.exec(b.q.lease, l.Token, l.Epoch, nanos(l.Until), begun, array(leased))
 	}
 }
 

@@ -39,6 +39,9 @@ func (s *Store) Edit(ctx context.Context, now time.Time, id string, said queue.R
 		}
 		b.exec(b.q.revise, r.seq, r.Revision, original)
 		b.exec(b.q.replace, sealed, r.seq)
+		if said.PathTemplate != "" {
+			b.exec(b.q.rename, said.PathTemplate, r.seq)
+		}
 		r.Revision++
 		b.save(r, r.State, r.Reason)
 		return nil

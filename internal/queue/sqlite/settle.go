@@ -66,11 +66,12 @@ func (b *book) closeGate(g *gate, until int64, source string) {
 // Begin implements queue.Beginner.
 func (s *Store) Begin(ctx context.Context, claims []queue.Claim) ([]string, error) {
 	var lost []string
+	at := nanos(time.Now())
 	err := s.do(ctx, func(b *book) error {
 		lost = nil
 		for i := range claims {
 			if r := b.held(claims[i].ID, claims[i].Lease); r != nil {
-				b.exec(b.q.begin, r.seq)
+				b.exec(b.q.begin, at, r.seq)
 			} else {
 				lost = append(lost, claims[i].ID)
 			}

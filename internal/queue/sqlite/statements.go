@@ -21,8 +21,8 @@ type row struct {
 	queue.Facts
 	seq, gate    int64
 	token, epoch int64
-	begun        bool // it may have been sent under its lease
-	damaged      bool // not all of it could be read
+	begun        int64 // since when it may have been sent under its lease; 0: it was not
+	damaged      bool  // not all of it could be read
 	trail, note  []byte
 	sealed       []byte
 	times        [8]int64
@@ -44,6 +44,9 @@ func (r *row) read() {
 	for i, t := range []*time.Time{&f.NotBefore, &f.Expires, &f.Created, &f.NextAt, &f.Ladder.First, &f.Ladder.Last,
 		&f.Ended, &f.KeptUntil} {
 		*t = instant(r.times[i])
+	}
+	if f.State == queue.Running && r.begun > 1 { // 1: by a heed that did not keep since when
+		f.Begun = instant(r.begun)
 	}
 	if len(r.note) > 0 {
 		f.Note = new(queue.Note)
@@ -119,6 +122,7 @@ type statements struct {
 	list, listedTo, stillDue, stillOpen       *sql.Stmt
 	lease, begin, renew, save                 *sql.Stmt
 	request, erase, replace, answer, free     *sql.Stmt
+	rename                                    *sql.Stmt
 	versions, revise, expired, ended          *sql.Stmt
 	overdue, unfile, freshOverdue, freshUntil *sql.Stmt
 	dropCall, dropAnswer, dropRevisions       *sql.Stmt
@@ -167,7 +171,7 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&q.lease, `UPDATE calls SET state = 1, token = ?, epoch = ?, lease_until = ?, begun = ?
 			WHERE seq IN (SELECT value FROM json_each(?))`},
 		{&q.renew, `UPDATE calls SET lease_until = ? WHERE seq = ?`},
-		{&q.begin, `UPDATE calls SET begun = 1 WHERE seq = ?`},
+		{&q.begin, `UPDATE calls SET begun = ? WHERE seq = ?`},
 		{&q.save, `UPDATE calls SET state = ?, revision = ?, next_at = ?, listed = ?, expires = ?, reason = ?, class = ?, status = ?,
 			attempts = ?, waits = ?, waited = ?, wait_source = ?, delay = ?, first_at = ?, last_at = ?, trail = ?, note = ?,
 			ended = ?, kept_until = ?, token = 0, lease_until = 0 WHERE seq = ?`},
@@ -175,6 +179,7 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&q.versions, `SELECT sealed FROM requests WHERE seq = ? UNION ALL SELECT sealed FROM revisions WHERE seq = ?`},
 		{&q.erase, `DELETE FROM requests WHERE seq IN (SELECT value FROM json_each(?))`},
 		{&q.replace, `UPDATE requests SET sealed = ? WHERE seq = ?`},
+		{&q.rename, `UPDATE calls SET template = ? WHERE seq = ?`},
 		{&q.answer, `INSERT INTO answers (seq, sealed) VALUES (?, ?) ON CONFLICT (seq) DO UPDATE SET sealed = excluded.sealed`},
 		{&q.revise, `INSERT INTO revisions (seq, revision, sealed) VALUES (?, ?, ?)`},
 		{&q.expired, `SELECT seq FROM calls INDEXED BY expiring WHERE state = 0 AND expires > 0 AND expires <= ? LIMIT ?`},

@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"testing"
+	"time"
+)
+
+func TestAWriteWhoseKeyIsQueuedIsNotSentBesideIt(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		at := l.async("POST", "/api/pay", "10", "Idempotency-Key", "k", "Heed-Not-Before", "30")
+		begun := time.Now()
+		a := l.do(l.Gateway, "POST", "/api/pay", "10", "Idempotency-Key", "k")
+		wantProblem(t, a, 409, "idempotency-key-in-use")
+		if a.Header.Get("Location") != at || time.Since(begun) > time.Second {
+			t.Errorf("got %v after %v", a.Header, time.Since(begun))
+		}
+		wantProblem(t, l.do(l.Gateway, "POST", "/api/pay", "20", "Idempotency-Key", "k"), 422, "idempotency-key-reused")
+		l.end(at)
+		b := l.do(l.Gateway, "POST", "/api/pay", "10", "Idempotency-Key", "k")
+		if b.StatusCode != 200 || b.text != "hello" || b.Header.Get("Heed-Duplicate") != "true" {
+			t.Errorf("got %d %q %v, want the first answer", b.StatusCode, b.text, b.Header)
+		}
+		if n := len(l.sights()); n != 1 {
+			t.Errorf("%d requests were sent, want 1", n)
+		}
+		for range 2 {
+			if c := l.do(l.Gateway, "POST", "/api/pay", "10", "Idempotency-Key", "other"); c.StatusCode != 200 || c.Header.Get("Heed-Duplicate") != "" {
+				t.Errorf("a key that is not in the queue: got %d %v", c.StatusCode, c.Header)
+			}
+		}
+	})
+}
+
+func TestAnEditedPathIsToldByItsTemplate(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		at := l.async("PUT", "/api/patrons/1234567", "b", "Heed-Not-Before", "3600")
+		var c opened
+		l.operate("PATCH", "/_heed/calls/"+l.id(at), `{"path":"/items/7654321?x=1"}`, &c)
+		if c.Path != "/items/{id}" {
+			t.Errorf("got %q", c.Path)
+		}
+	})
+}
