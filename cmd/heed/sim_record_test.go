@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,6 +28,9 @@ func recordedPaths(t *testing.T, asked []string, args ...string) (paths []string
 	for _, path := range asked {
 		resp, err := http.Get(front + path)
 		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil { // an answer is recorded when it has ended
 			t.Fatal(err)
 		}
 		resp.Body.Close()

@@ -155,14 +155,21 @@ type glimpsed struct {
 func (b *glimpsed) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.g.add(p[:n])
+	if err != nil {
+		b.end() // before the client has the last of it, and asks on
+	}
 	return n, err
 }
 
 // Close implements io.Closer.
 func (b *glimpsed) Close() error {
 	err := b.ReadCloser.Close()
+	b.end()
+	return err
+}
+
+func (b *glimpsed) end() {
 	if b.ended != nil {
 		b.once.Do(b.ended)
 	}
-	return err
 }
