@@ -25,7 +25,8 @@ const apart = 1 << 20
 func (c *Case) play(failed func(i int, p Problem)) {
 	hooks := c.receivers.list
 	c.receivers.list = nil
-	defer func() { c.receivers.list = hooks }()
+	c.playing = true
+	defer func() { c.receivers.list, c.playing = hooks, false }()
 	for i, asked := range c.realm.world.Begin {
 		if p := c.playOne(asked, (i+1)*apart); p != nil && failed != nil {
 			failed(i, *p)

@@ -37,6 +37,10 @@ type Case struct {
 	journal journal
 	ledger  ledger
 	era     int // counts resets
+	turn    int // counts what may write: requests, and what After planned
+	playing bool
+	past    time.Duration // resources are shown as they were so long ago; 0: as they are
+	undone  bool          // some were
 
 	receivers receivers
 	pending   int  // messages on their way

@@ -52,6 +52,9 @@ func (l Life) Begin(x *Exchange, s *Stage, first string, told func(from string))
 
 // Poll is a look at the resource; it may move it.
 func (l Life) Poll(x *Exchange, s *Stage) {
+	if x.past > 0 {
+		return // a stale answer comes from a cache, which does not ask
+	}
 	s.polls++
 	for _, m := range l {
 		if m.From == s.State && m.Polls > 0 && s.polls >= m.Polls {
@@ -106,6 +109,7 @@ func (x *Exchange) After(d time.Duration, do func(now time.Time)) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.era == era {
+			c.turn++
 			do(now)
 		}
 	})
