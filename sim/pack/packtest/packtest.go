@@ -112,16 +112,17 @@ func (c *Client) Try(method, path, body string, header ...string) (Answer, error
 
 // astray finds what leads to the host, or to a path, outside of the case.
 func astray(host string, h http.Header, body string) string {
-	text := body
+	var text strings.Builder
+	text.WriteString(body)
 	for _, lines := range h {
-		text += "\n" + strings.Join(lines, "\n")
+		text.WriteString("\n" + strings.Join(lines, "\n"))
 	}
-	for _, rest := range strings.Split(strings.ReplaceAll(text, `\/`, "/"), host)[1:] {
+	for _, rest := range strings.Split(strings.ReplaceAll(text.String(), `\/`, "/"), host)[1:] {
 		if end := rest + " "; !strings.HasPrefix(rest, mount) || !strings.ContainsRune("/?#\"'<> \n", rune(end[len(mount)])) {
 			return host + rest[:min(len(rest), 60)]
 		}
 	}
-	if strings.Contains(text, "https://"+host) {
+	if strings.Contains(text.String(), "https://"+host) {
 		return "https://" + host + ", which is not there"
 	}
 	if to := h.Get("Location"); strings.HasPrefix(to, "/") && !strings.HasPrefix(to, mount+"/") {
