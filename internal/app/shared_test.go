@@ -26,6 +26,7 @@ func beside(t *testing.T, a *App, cfg *config.Config) *App {
 	if b.queue, err = b.keep(cfg.Queue, a.queue.store, nil); err != nil {
 		t.Fatal(err)
 	}
+	b.queue.shared = true
 	s, units, err := b.settings(&alone, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +96,26 @@ func TestWhatIsPausedOnOneGatewayIsPausedOnAnother(t *testing.T) {
 	if code, text := get(t, b.DataAddr(), "/api/x"); code != 200 {
 		t.Errorf("when it is resumed the other one answers %d %s", code, text)
 	}
+}
+
+func TestAGatewayFollowsTheOthersByItself(t *testing.T) {
+	cfg := eight(t)
+	a := start(t, cfg, Options{})
+	b := beside(t, a, cfg)
+	until := func(want int) {
+		t.Helper()
+		code := 0
+		for deadline := time.Now().Add(20 * time.Second); code != want && time.Now().Before(deadline); {
+			code, _ = get(t, b.DataAddr(), "/api/x")
+		}
+		if code != want {
+			t.Errorf("the other one still answers %d, want %d", code, want)
+		}
+	}
+	operate(t, a, "pause")
+	until(503)
+	operate(t, a, "resume")
+	until(200)
 }
 
 func TestARecoveryIsCarriedOutOnAllGateways(t *testing.T) {
