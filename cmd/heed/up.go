@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -108,8 +109,12 @@ with 503, then 429, and only then with 200. Your call gets through all the same:
 See Heed-Attempts in the answer. Next: heed init writes a %[1]s to start from.`, defaultFile, a.DataAddr())
 		return
 	}
+	base := "http://" + a.DataAddr()
+	if socket, is := strings.CutPrefix(a.DataAddr(), "unix:"); is {
+		base = "curl --unix-socket " + socket + " http://localhost"
+	}
 	for _, e := range cfg.Endpoints {
-		sh.say("  http://%s/%s/ → %s", a.DataAddr(), e.Name, e.URL.Redacted())
+		sh.say("  %s/%s/ → %s", base, e.Name, e.URL.Redacted())
 	}
 }
 

@@ -149,6 +149,9 @@ func (m *maker) renewed(endpoint string) func(token.Renewal) {
 		if r.Err != nil {
 			e.Reason = string(call.TokenFailed)
 		}
+		if failed, ok := errors.AsType[*token.Error](r.Err); ok {
+			e.Status, e.Rule = failed.Status, failed.Why()
+		}
 		m.observe(e)
 	}
 }

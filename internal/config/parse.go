@@ -253,7 +253,7 @@ func (p *parser) derive(path string, x entry, n *sheet.Node) {
 
 // told reports a problem of a room, unless reading has said so already.
 func (p *parser) told(path string, problem policy.Problem) {
-	at := sheet.Join(path, problem.Path)
+	at := p.Listed(sheet.Join(path, problem.Path))
 	common := sheet.Join("defaults", problem.Path)
 	for _, known := range p.Problems {
 		if strings.HasPrefix(known.Path, at) || strings.HasPrefix(at, known.Path+".") ||

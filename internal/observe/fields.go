@@ -14,6 +14,7 @@ type Field struct {
 
 var (
 	steps   = []string{"attempt", "call"}
+	answers = []string{"attempt", "call", "breaker", "token"}
 	attempt = []string{"attempt"}
 	calls   = []string{"attempt", "call", "wait", "breaker", "token", "hint_invalid"}
 	waits   = []string{"attempt", "call", "wait"}
@@ -31,10 +32,10 @@ var Fields = []Field{
 	{Key: "method", Type: "string", Kinds: calls, Doc: "HTTP method"},
 	{Key: "path", Type: "string", Kinds: calls, Doc: "path template; identifiers are {id}"},
 	{Key: "attempt", Type: "number", Kinds: calls, Doc: "number of the attempt from 1; on a call line how many were made"},
-	{Key: "status_code", Type: "number", Kinds: []string{"attempt", "call", "breaker"}, Always: true, Doc: "HTTP status; 0: no answer"},
+	{Key: "status_code", Type: "number", Kinds: answers, Always: true, Doc: "HTTP status; 0: no answer"},
 	{Key: "class", Type: "string", Kinds: steps, Always: true, Doc: "what the answer meant"},
 	{Key: "executed", Type: "string", Kinds: steps, Always: true, Doc: "whether the server did what was asked: no, maybe or yes"},
-	{Key: "rule", Type: "string", Kinds: steps, Doc: "what decided the class"},
+	{Key: "rule", Type: "string", Kinds: []string{"attempt", "call", "token"}, Doc: "what decided the class; of a token line, why the issuer gave none"},
 	{Key: "retry", Type: "bool", Kinds: attempt, Always: true, Doc: "another attempt follows"},
 	{Key: "delay", Type: "number", Unit: "s", Kinds: []string{"attempt", "wait", "breaker"}, Always: true, Doc: "how long until the next attempt may start"},
 	{Key: "waited", Type: "number", Unit: "s", Kinds: waits, Always: true, Doc: "how long was waited before the attempt, or in the whole call"},

@@ -98,12 +98,14 @@ func (l *line) put(e *heed.Event, level slog.Level, msg string) {
 		l.num("attempt", int64(e.Attempt))
 	}
 	step := e.Kind == heed.AttemptDone || e.Kind == heed.CallDone
-	if step || e.Kind == heed.BreakerChanged {
+	if step || e.Kind == heed.BreakerChanged || e.Kind == heed.TokenRenewed {
 		l.num("status_code", int64(e.Status))
 	}
 	if step {
 		l.str("class", e.Class.String())
 		l.str("executed", e.Executed.String())
+	}
+	if step || e.Kind == heed.TokenRenewed {
 		l.some("rule", e.Rule)
 	}
 	l.waits(e)

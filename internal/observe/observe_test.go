@@ -365,3 +365,12 @@ func TestABreakerThatStaysOpenIsNoSecondAlarm(t *testing.T) {
 		t.Errorf("got %d alarms, want one, and a warning that it stays open:\n%s", n, got)
 	}
 }
+
+func TestACredentialThatIsNotGivenIsToldWithWhatItsIssuerSaid(t *testing.T) {
+	got := logged(t, Options{}, heed.Event{
+		Kind: heed.TokenRenewed, Time: noon, Endpoint: "crm", Status: 401, Rule: "invalid_client", Reason: "token-failed",
+	})
+	if !strings.Contains(got, `"status_code":401,"rule":"invalid_client"`) {
+		t.Errorf("got %s, want status and cause", got)
+	}
+}

@@ -28,6 +28,9 @@ func short(key string) string {
 // more than a third of its letters would have to change.
 func Near(word string, known []string) string {
 	best, guess := len(word)/3+1, ""
+	if len(word) <= 3 { // of which two make another word
+		best = 1
+	}
 	if len(word) > 64 {
 		return ""
 	}

@@ -152,3 +152,13 @@ func TestThePathOfTheOneIsThatOfTheListItStandsIn(t *testing.T) {
 		}
 	}
 }
+
+func TestAShortWordIsNotTakenForAnyOther(t *testing.T) {
+	known := []string{"ok", "throttled"}
+	if got := sheet.Near("foo", known); got != "" {
+		t.Errorf("got %q for foo, want no guess", got)
+	}
+	if got := sheet.Near("og", known); got != "ok" {
+		t.Errorf("got %q for og, want ok", got)
+	}
+}
