@@ -69,9 +69,9 @@ func TestACallThatIsCancelledTwiceIsToldOfTwice(t *testing.T) {
 
 func TestAWriteThatACrashCutOffIsToldOf(t *testing.T) {
 	withCallbacks(t, func(l *later) {
-		at := l.async("POST", "/api/x", "b", append(hook, "Heed-Not-Before", "60")...)
-		time.Sleep(2 * time.Minute) // a worker had it, and wrote nothing more down
-		at = l.async("POST", "/api/y", "b", append(hook, "Heed-Not-Before", "60")...)
+		l.async("POST", "/api/x", "b", append(hook, "Heed-Not-Before", "60")...)
+		time.Sleep(2 * time.Minute) // it is sent, and its end is told
+		at := l.async("POST", "/api/y", "b", append(hook, "Heed-Not-Before", "60")...)
 		l.worker.Stop()
 		time.Sleep(time.Minute)
 		batch, err := l.store.Claim(l.Context(), time.Now(), queue.Ask{Worker: "w", Max: 10, Lease: time.Second})
