@@ -151,7 +151,7 @@ func queueFields(q *Queue) sheet.Block {
 		{Name: "dsn", Doc: "Store postgres: where the database is.", Value: secret(&q.DSN)},
 		{Name: "keys", Doc: "The keys that seal calls at rest, as heed keys new writes them; the first one seals, the others still open. " +
 			"Nothing: one is made beside the file at the first start.", Value: sheet.List(&q.Keys, func(s *Secret) sheet.Value { return secret(s) })},
-		{Name: "result_ttl", Doc: "How long answers are kept. Default 1h.", Value: positive(&q.ResultTTL)},
+		{Name: "result_ttl", Doc: "How long answers are kept; that of a call with an idempotency key as long as window, if that is longer. Default 1h.", Value: positive(&q.ResultTTL)},
 		{Name: "dead_ttl", Doc: "How long calls are kept that ended without success. Default 168h.", Value: positive(&q.DeadTTL)},
 		{Name: "window", Doc: "How long an idempotency key stays taken: at least as long as the provider remembers it. Default 24h.", Value: positive(&q.Window)},
 		{Name: "max", Doc: "What is taken in.", Value: sheet.Block{Fields: []sheet.Field{
