@@ -24,7 +24,10 @@ var heedBinary = sync.OnceValues(func() (string, error) {
 	if bin := os.Getenv("HEED_BIN"); bin != "" {
 		return bin, nil
 	}
-	bin := filepath.Join(peers.Root(), "out", "heed")
+	bin, err := filepath.Abs(filepath.Join(peers.Root(), "out", "heed"))
+	if err != nil {
+		return "", err
+	}
 	build := exec.Command("go", "build", "-o", bin, "./cmd/heed")
 	build.Dir = filepath.Join(peers.Root(), "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
