@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -231,29 +232,38 @@ func (o *op) look(x *classify.Exchange) {
 	if n <= 0 || o.resp.Body == nil {
 		return
 	}
-	buf := make([]byte, n)
 	o.armIdle()
-	got, err := readHead(idleReader{o.resp.Body, o.ctx}, buf) // what is silent is cut
-	if err == io.EOF && o.resp.Body != http.NoBody && o.resp.ContentLength > int64(got) {
+	head, err := readHead(idleReader{o.resp.Body, o.ctx}, o.resp.ContentLength, n) // what is silent is cut
+	if err == io.EOF && o.resp.Body != http.NoBody && o.resp.ContentLength > int64(len(head)) {
 		err = io.ErrUnexpectedEOF
 	}
 	x.BodyEnd = err == io.EOF
-	x.Body, x.Peeked = plain(o.resp.Header, buf[:got])
-	o.resp.Body = &rejoined{head: buf[:got], rest: o.resp.Body, err: err}
+	x.Body, x.Peeked = plain(o.resp.Header, head)
+	o.resp.Body = &rejoined{head: head, rest: o.resp.Body, err: err}
 	if err != nil && !x.BodyEnd {
 		x.Failure, o.err = o.bodyFailure(err), err
 	}
 }
 
-// readHead fills buf as far as the body goes. io.EOF is the body's own end;
-// io.ReadFull would report a short body and a cut one alike.
-func readHead(r io.Reader, buf []byte) (n int, err error) {
-	for n < len(buf) && err == nil {
-		var m int
-		m, err = r.Read(buf[n:])
-		n += m
+// readHead reads up to most bytes of a body. io.EOF is the body's own end;
+// io.ReadFull would report a short body and a cut one alike. length is what the
+// body is said to have, -1 when unknown: most answers are far smaller than what
+// may be looked at, and a buffer for that would be most of what a call costs.
+func readHead(r io.Reader, length int64, most int) (head []byte, err error) {
+	size := 4 << 10
+	if length >= 0 {
+		size = int(min(length, int64(most))) + 1 // and its end
 	}
-	return n, err
+	head = make([]byte, 0, min(size, most))
+	for len(head) < most && err == nil {
+		if len(head) == cap(head) {
+			head = slices.Grow(head, min(len(head), most-len(head)))
+		}
+		var n int
+		n, err = r.Read(head[len(head):min(cap(head), most)])
+		head = head[:len(head)+n]
+	}
+	return head, err
 }
 
 // bodyFailure says why a body ended too early.
@@ -270,7 +280,7 @@ func (o *op) bodyFailure(err error) classify.Failure {
 // plain is the beginning of a body without its content coding, as far as it
 // can be decoded; not at all when the coding is not known here.
 func plain(h http.Header, raw []byte) (text []byte, known bool) {
-	if len(raw) == 0 { // nothing is nothing in any coding
+	if len(raw) == 0 || classify.Coding(h) == "" { // nothing is nothing in any coding
 		return raw, true
 	}
 	body, known := classify.Decode(h, bytes.NewReader(raw))

@@ -95,3 +95,20 @@ func TestACallWithABodyAllocatesAtMostFiveTimes(t *testing.T) {
 		t.Errorf("got %v allocations over the bare client, want at most 5", got)
 	}
 }
+
+func TestALookIntoASmallAnswerCostsNoMoreThanTheAnswer(t *testing.T) {
+	if raced {
+		t.Skip("the race detector empties pools at random")
+	}
+	tr := busy(inMemory{make([]byte, 1024)})
+	tr.Classifier = dialect(t)
+	client := &http.Client{Transport: tr}
+	got := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			ride(b, client, nil)
+		}
+	}).AllocedBytesPerOp()
+	if got > 8<<10 { // the peek may take up to 64 KiB
+		t.Errorf("a call with 1 KiB of answer leaves %d bytes of garbage", got)
+	}
+}
