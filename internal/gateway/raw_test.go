@@ -197,8 +197,8 @@ func TestARequestThatTheUpstreamCallsWrongIsNotAnUpstreamThatCannotBeReached(t *
 func TestABudgetThatInvalidAnswersUsedUpSaysSo(t *testing.T) {
 	r := upstream(t, wfsException, func(_ *rig, tr *heed.Transport) {
 		tr.Classifier = exception(t, classify.Invalid, classify.Idempotent)
-		tr.Policy.Retry.Budget = 200 * time.Millisecond
-		tr.Policy.Retry.MinAttempt = time.Millisecond
+		tr.Policy.Retry.Budget = 3 * time.Second
+		tr.Policy.Retry.MinAttempt = 2900 * time.Millisecond // no attempt is cut off by the end of the budget
 		tr.Policy.Backoff.Base, tr.Policy.Backoff.Cap = 30*time.Millisecond, 30*time.Millisecond
 	})
 	a := r.get("/api/x", nil)
