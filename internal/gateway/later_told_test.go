@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -68,4 +69,41 @@ func TestACallbackWhoseHostIsNoLongerListedSaysWhereItIsListed(t *testing.T) {
 	if o.Note == nil || !strings.Contains(o.Note.Do, "queue.callbacks.hosts") || strings.Contains(o.Note.Do, "endpoint") {
 		t.Errorf("got %+v, want advice about queue.callbacks.hosts", o.Note)
 	}
+}
+
+func TestWhatIsWrongWithAnEnvelopeIsSaidInFull(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		var out imported
+		l.operate("POST", "/_heed/calls/import", `{"heed":1,"metod":"GET","endpoint":"api","path":"/"}`, &out)
+		want := []badImport{{1, `unknown field "metod": remove it or correct its name`}}
+		if diff := cmp.Diff(out.Refused, want); diff != "" {
+			t.Errorf("refused (-got +want):\n%s", diff)
+		}
+	})
+}
+
+func TestWhatHeedWroteItselfIsNotMasked(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		at := l.async("GET", "/api/x", "", "Heed-Retry", "off", "X-Own", "theirs", "Heed-Not-Before", "3600")
+		var c opened
+		l.operate("GET", "/_heed/calls/"+l.id(at), "", &c)
+		if h := c.Request.Header; h.Get("Heed-Retry") != "off" || h.Get("X-Own") == "theirs" {
+			t.Errorf("got %v", h)
+		}
+	})
+}
+
+func TestADrainWithoutAnEndIsTakenDownWithoutOne(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		l.operate("POST", "/_heed/endpoints/api/drain", "", &endpointStanding{})
+		for line := range strings.Lines(l.logged()) {
+			var audit map[string]any
+			if err := json.Unmarshal([]byte(line), &audit); err != nil {
+				t.Fatal(err)
+			}
+			if _, has := audit["until"]; audit["action"] == "draining" && has {
+				t.Errorf("got %s", line)
+			}
+		}
+	})
 }

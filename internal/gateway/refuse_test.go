@@ -40,13 +40,7 @@ func overWire(t *testing.T, change func(*Settings, *policy.Policy), f func(*wire
 func (w *wire) sent(to, text string) (net.Conn, *bufio.Reader) {
 	w.Helper()
 	c, err := w.net.DialContext(w.Context(), "tcp", to)
-	if err != nil {
-		w.Fatal(err)
-	}
-	if _, err := io.WriteString(c, text); err != nil {
-		w.Fatal(err)
-	}
-	return c, bufio.NewReader(c)
+	return c, says(w.T, c, err, text)
 }
 
 // answer reads the next answer.

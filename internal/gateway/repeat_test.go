@@ -3,6 +3,8 @@ package gateway
 import (
 	"testing"
 	"time"
+
+	"github.com/heedproject/heed/policy"
 )
 
 func TestAWriteWhoseKeyIsQueuedIsNotSentBesideIt(t *testing.T) {
@@ -38,6 +40,36 @@ func TestAnEditedPathIsToldByItsTemplate(t *testing.T) {
 		l.operate("PATCH", "/_heed/calls/"+l.id(at), `{"path":"/items/7654321?x=1"}`, &c)
 		if c.Path != "/items/{id}" {
 			t.Errorf("got %q", c.Path)
+		}
+	})
+}
+
+func TestARepeatGetsTheFirstAnswerForAsLongAsItsKeyIsTaken(t *testing.T) {
+	bubble(t, func(s *Settings, _ *policy.Policy) { s.Later.Window = 24 * time.Hour }, func(l *later) {
+		at := l.async("POST", "/api/pay", "10", "Idempotency-Key", "k1")
+		plain := l.async("GET", "/api/x", "")
+		l.end(at)
+		l.end(plain)
+		time.Sleep(23 * time.Hour)
+		if _, err := l.store.Sweep(l.Context(), time.Now(), 100); err != nil {
+			t.Fatal(err)
+		}
+		again := l.do(l.Gateway, "POST", "/api/pay", "10", "Idempotency-Key", "k1", "Prefer", "respond-async, wait=5")
+		if again.StatusCode != 200 || again.text != "hello" || len(l.sights()) != 2 {
+			t.Errorf("got %d %q after %d requests, want the first answer", again.StatusCode, again.text, len(l.sights()))
+		}
+		if a := l.do(l.Gateway, "GET", plain, ""); a.StatusCode != 404 {
+			t.Errorf("the answer of a call without a key is kept as long: got %d", a.StatusCode)
+		}
+	})
+}
+
+func TestAKeyThatNobodyKnowsKeepsNoAnswerForLonger(t *testing.T) {
+	bubble(t, func(_ *Settings, p *policy.Policy) { p.Key.From = policy.KeyRandom }, func(l *later) {
+		l.set.Later.Window = 24 * time.Hour
+		s := l.end(l.async("POST", "/api/pay", "10"))
+		if d := s.KeptUntil.Sub(s.Ended); d != time.Hour {
+			t.Errorf("kept for %v, want an hour", d)
 		}
 	})
 }

@@ -17,14 +17,22 @@ import (
 func (r *rig) dialed(text string) (net.Conn, *bufio.Reader) {
 	r.Helper()
 	c, err := net.Dial("tcp", r.Listener.Addr().String())
-	if err != nil {
-		r.Fatal(err)
-	}
+	from := says(r.T, c, err, text)
 	r.Cleanup(func() { c.Close() })
-	if _, err := io.WriteString(c, text); err != nil {
-		r.Fatal(err)
+	return c, from
+}
+
+// says sends text over a connection that was just dialed, and returns what
+// answers come from.
+func says(t *testing.T, c net.Conn, err error, text string) *bufio.Reader {
+	t.Helper()
+	if err == nil {
+		_, err = io.WriteString(c, text)
 	}
-	return c, bufio.NewReader(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bufio.NewReader(c)
 }
 
 func (r *rig) status(from *bufio.Reader) int {

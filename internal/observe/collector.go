@@ -21,7 +21,6 @@ import (
 type collector struct {
 	url    string
 	client *http.Client
-	heed   *heed.Transport
 }
 
 // Bounds of one message to a collector, and of what is read of its answer.
@@ -52,7 +51,7 @@ func newCollector(url string) *collector {
 			Timeouts: policy.Timeouts{Attempt: sendTimeout},
 		},
 	}
-	return &collector{url: url, heed: t, client: &http.Client{Transport: t}}
+	return &collector{url, &http.Client{Transport: t}}
 }
 
 // Start implements otlptrace.Client.
@@ -60,7 +59,7 @@ func (*collector) Start(context.Context) error { return nil }
 
 // Stop implements otlptrace.Client.
 func (c *collector) Stop(context.Context) error {
-	c.heed.CloseIdleConnections()
+	c.client.CloseIdleConnections()
 	return nil
 }
 
