@@ -35,6 +35,7 @@ type exchange struct {
 	still    patience // with a caller that does not take its answer
 	ahead    bool     // the answer may go out before the end of the body
 	closes   bool     // the connection ends with the answer
+	broken   bool     // it is cut off
 	wrote    bool     // the head of the answer is on its way
 	stripped bool     // r's header is what is sent
 }
@@ -312,7 +313,7 @@ func (x *exchange) rescue() {
 		return
 	}
 	if err, ok := thrown.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		x.closes = true
+		x.closes, x.broken = true, true
 		panic(http.ErrAbortHandler)
 	}
 	if x.table.Log != nil {
@@ -321,7 +322,7 @@ func (x *exchange) rescue() {
 			slog.String("advice", "this is a defect of heed: report it with this line"))
 	}
 	if x.wrote {
-		x.closes = true
+		x.closes, x.broken = true, true
 		panic(http.ErrAbortHandler)
 	}
 	clear(x.w.Header())

@@ -24,7 +24,8 @@ type upload struct {
 	mu      sync.Mutex // guards the deadline of the connection
 	silence patience
 	reading bool
-	over    bool // the connection belongs to the next request
+	read    chan struct{} // closed when the read under way ends; nil: nobody waits for that
+	over    bool          // the connection belongs to the next request
 }
 
 var (
@@ -76,6 +77,10 @@ func (u *upload) finish(err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.reading = false
+	if u.read != nil {
+		close(u.read)
+		u.read = nil
+	}
 	if err == io.EOF {
 		u.whole.Store(true)
 		if !u.over {
@@ -105,7 +110,8 @@ const linger = time.Second
 // stop.
 const lingers = 256 << 10
 
-// end lets nobody read any more. It tells whether the body was read to its end.
+// end lets nobody read any more, and bounds the read that is under way. It tells
+// whether the body was read to its end.
 func (u *upload) end() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -114,6 +120,23 @@ func (u *upload) end() bool {
 		_ = u.silence.set(time.Now().Add(linger))
 	}
 	return u.whole.Load()
+}
+
+// settle awaits the end of the read that is under way. While there is one,
+// net/http lifts the deadline as it finishes the answer, and then reads what is
+// left of the body without any: it would hold the connection of a caller who
+// sends nothing more for as long as that one likes.
+func (u *upload) settle() {
+	u.mu.Lock()
+	var read chan struct{}
+	if u.reading {
+		read = make(chan struct{})
+		u.read = read
+	}
+	u.mu.Unlock()
+	if read != nil {
+		<-read
+	}
 }
 
 // hasBody tells whether r came with a body, over a connection that cannot do
@@ -148,7 +171,10 @@ func (x *exchange) end() {
 	switch {
 	case x.read == nil && x.ahead && !x.closes:
 		rest(x.w, x.r.Body)
-	case x.read == nil || x.read.end() || !x.ahead || x.closes:
+	case x.read == nil || x.read.end() || !x.ahead || x.broken:
+	case x.closes:
+		_ = http.NewResponseController(x.w).Flush()
+		x.read.settle()
 	default:
 		rest(x.w, x.read.from)
 	}
@@ -173,8 +199,12 @@ func prompt(next http.Handler) http.Handler {
 		}
 		r = r.WithContext(r.Context())
 		r.Body = u
+		closes := r.Method == http.MethodGet || r.Method == http.MethodHead // nobody reads that, and not all answers have a length
+		if closes {
+			w.Header()["Connection"] = []string{"close"}
+		}
 		next.ServeHTTP(w, r)
-		if !u.end() {
+		if !u.end() && !closes {
 			rest(w, u.from)
 		}
 	})

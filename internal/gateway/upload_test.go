@@ -150,3 +150,23 @@ func TestAnUpstreamCannotPoseAsTheGatewayInItsTrailers(t *testing.T) {
 		t.Errorf("got %v, want X-Ok only", a.Trailer)
 	}
 }
+
+func TestTheConnectionOfAnAnswerBeforeTheEndOfTheUploadIsNotHeld(t *testing.T) {
+	over := make(chan struct{})
+	r := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		w.Header().Set("Content-Length", "5")
+		io.WriteString(w, "early")
+		_ = http.NewResponseController(w).Flush()
+		<-over
+	}, nil)
+	t.Cleanup(func() { close(over) }) // before the server is closed
+	c, from := r.dialed("POST /api/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 6\r\n\r\nabc")
+	if got := r.status(from); got != 200 {
+		t.Fatalf("got %d, want the answer", got)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(10 * linger))
+	if _, err := from.ReadByte(); err != io.EOF {
+		t.Errorf("got %v, want the connection to end although the caller is silent", err)
+	}
+}
