@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"io"
 	"math"
 	"net/http"
@@ -409,8 +408,7 @@ func (x *exchange) accepted(f *queue.Facts) {
 		a.NotBefore = &at
 	}
 	x.wrote = true
-	x.w.WriteHeader(http.StatusAccepted)
-	_ = json.NewEncoder(x.w).Encode(a) // a caller who left asks at the same place with its key
+	whole(x.w, http.StatusAccepted, inJSON(a)) // a caller who left asks at the same place with its key
 }
 
 // askAgain is in how many seconds asking makes sense: when the call may be

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,15 +51,28 @@ func (g *Gateway) guard(next http.Handler) http.Handler {
 func plain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	whole(w, status, []byte(text))
+}
+
+// whole sends an answer of our own with its length. One without is whole only
+// after the end of the request's body, see rest, which may never come.
+func whole(w http.ResponseWriter, status int, body []byte) {
+	w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text))
+	_, _ = w.Write(body) // a caller who left needs no answer
+}
+
+// inJSON writes v down, which has nothing in it that cannot be.
+func inJSON(v any) []byte {
+	body, _ := json.Marshal(v)
+	return append(body, '\n')
 }
 
 func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_ = json.NewEncoder(w).Encode(v) // a reader who left needs no answer
+	whole(w, http.StatusOK, inJSON(v))
 }
 
 // showReady says whether calls are welcome. A queue that takes nothing in, since

@@ -200,9 +200,7 @@ func (r *refusal) write(w http.ResponseWriter, now time.Time) {
 	if err := enc.Encode(&r.problem); err != nil { // strings and numbers only
 		body.Reset()
 	}
-	h.Set("Content-Length", strconv.Itoa(body.Len()))
-	w.WriteHeader(r.kind.status)
-	_, _ = w.Write(body.Bytes()) // a caller who left needs no answer
+	whole(w, r.kind.status, body.Bytes())
 }
 
 // retryAfter is in whole seconds, rounded up so that nobody comes too early.
@@ -260,7 +258,7 @@ func explain(w http.ResponseWriter, name string) bool {
 		if k.name == name {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			w.Header().Set("Heed-Origin", "gateway")
-			_, _ = w.Write([]byte(k.title + ".\n\n" + k.help + "\n"))
+			whole(w, http.StatusOK, []byte(k.title+".\n\n"+k.help+"\n"))
 			return true
 		}
 	}

@@ -158,3 +158,27 @@ func TestTheRestOfARefusedBodyIsNeverReadAsARequest(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAnswerOfTheGatewayIsWholeThoughTheBodyOfItsRequestIsNot(t *testing.T) {
+	for _, c := range []struct{ name, to, text string }{
+		{"explanation of a problem", "data:80", "GET /_heed/problems/queue-full"},
+		{"status of a call", "data:80", "GET CALL"},
+		{"cancelled call", "data:80", "DELETE CALL"},
+		{"operator's order", "admin:80", "POST /_heed/endpoints/api/resume"},
+		{"list for operators", "admin:80", "GET /_heed/calls"},
+		{"metrics", "admin:80", "GET /metrics"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			overWire(t, func(s *Settings, _ *policy.Policy) {
+				s.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, strings.Repeat("x", 10000)) })
+			}, func(w *wire) {
+				at := w.async("POST", "/api/x", "abc", "Heed-Not-Before", "3600")
+				conn, from := w.sent(c.to, strings.Replace(c.text, "CALL", at, 1)+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc")
+				defer conn.Close()
+				if a := w.answer(from); a.StatusCode != 200 || a.text == "" {
+					t.Errorf("got %d %q", a.StatusCode, a.text)
+				}
+			})
+		})
+	}
+}

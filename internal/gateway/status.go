@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -162,7 +161,7 @@ func (x *exchange) status(id string) *refusal {
 		h["Retry-After"] = []string{strconv.FormatInt(askAgain(&f, now), 10)}
 	}
 	x.wrote = true
-	_ = json.NewEncoder(x.w).Encode(standingOf(&f, now)) // a caller who left needs no answer
+	whole(x.w, http.StatusOK, inJSON(standingOf(&f, now)))
 	return nil
 }
 
