@@ -101,8 +101,8 @@ func loopback(host string) bool {
 func parentOf(c *queue.Call) string { return strings.Join(c.Header[parent], "") }
 
 // endOf ends the id of the callback of a call: each life of a call, which a
-// replay begins, has one end.
-func endOf(f *queue.Facts) string { return "-end-" + strconv.FormatInt(f.NextAt.UnixMilli(), 36) }
+// replay begins, has one end. No envelope can name a call so, see plainID.
+func endOf(f *queue.Facts) string { return "~end-" + strconv.FormatInt(f.NextAt.UnixMilli(), 36) }
 
 // callBack queues the callback of a call that has ended as f says, or is about
 // to, and dismisses its watchman. What it tells is looked up when it is sent: a

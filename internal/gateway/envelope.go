@@ -152,6 +152,8 @@ func traceParent(v string) bool {
 	return len(v) == 55
 }
 
+// plainID tells whether an envelope may name its call so. What the queue makes
+// by itself has a ~ in its id.
 func plainID(id string) bool {
 	if len(id) > maxID {
 		return false

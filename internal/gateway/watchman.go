@@ -29,8 +29,9 @@ func Watchman(endpoint string, s queue.State) bool {
 	return endpoint == watchEndpoint && !s.Broken()
 }
 
-// late ends the id of a watchman.
-const late = "-late"
+// late ends the id of a watchman. No envelope can name a call so, see plainID:
+// else the watchman of one call could be another call.
+const late = "~late"
 
 const (
 	// watchAfter is how long after its expiry a call is looked at; by then the

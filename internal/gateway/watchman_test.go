@@ -212,3 +212,21 @@ func TestACallbackThatCouldNotBeQueuedIsToldByItsWatchman(t *testing.T) {
 		}
 	})
 }
+
+func TestACallIsNotTakenForTheWatchmanOfAnother(t *testing.T) {
+	withCallbacks(t, func(l *later) {
+		hand := func(id, more string) answered {
+			return l.do(l.Gateway, "POST", "/_heed/calls", `{"heed":1,"endpoint":"api","method":"GET","path":"/x","id":"`+id+`"`+more+`}`)
+		}
+		own := strings.TrimLeft(late, "~-")
+		first := hand("job-"+own, `,"not_before":"`+time.Now().Add(time.Hour).Format(time.RFC3339)+`"`)
+		hand("job", `,"callback":"https://hooks.test/h"`)
+		time.Sleep(2 * time.Second)
+		if s := l.ask(first.Header.Get("Location")); s.State != "waiting" {
+			t.Errorf("the call beside it is %s %s", s.State, s.Reason)
+		}
+		for _, id := range []string{"job" + late, "job" + endOf(&queue.Facts{})} {
+			wantProblem(t, hand(id, ""), 400, "bad-envelope")
+		}
+	})
+}
