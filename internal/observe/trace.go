@@ -15,6 +15,7 @@ import (
 
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/classify"
+	"github.com/heedproject/heed/mask"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
@@ -122,8 +123,14 @@ func (x *tracer) run(stop <-chan struct{}) {
 	}
 }
 
-// close sends the last spans.
+// close sends the last spans, within half of the time there is: a collector that
+// hangs does not cost the log its last lines.
 func (x *tracer) close(ctx context.Context) error {
+	if at, bounded := ctx.Deadline(); bounded {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, time.Until(at)/2)
+		defer done()
+	}
 	if err := x.provider.Shutdown(ctx); err != nil {
 		return fmt.Errorf("observe: the last spans were not sent: %w", err)
 	}
@@ -255,7 +262,8 @@ func (c *calm) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error 
 	switch failed := err != nil; {
 	case failed && !c.down:
 		c.say(time.Now(), slog.LevelWarn, "spans not sent",
-			slog.String("advice", "check that the OTLP collector of trace.endpoint is up; spans are dropped meanwhile, calls are not affected"))
+			slog.String("error", mask.Error(err)),
+			slog.String("advice", "check that the OTLP collector of trace.otlp is up; spans are dropped meanwhile, calls are not affected"))
 	case !failed && c.down:
 		c.say(time.Now(), slog.LevelInfo, "spans are sent again")
 	}

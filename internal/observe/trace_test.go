@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heedproject/heed"
@@ -214,6 +215,25 @@ func TestCloseGivesUpOnACollectorThatHangs(t *testing.T) {
 	cancel()
 	if err := o.Close(ctx); err == nil {
 		t.Error("got no error for spans that were not sent")
+	}
+}
+
+func TestACollectorThatHangsCostsTheLogNoLine(t *testing.T) {
+	hang := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
+	defer server.Close()
+	defer close(hang)
+	var out bytes.Buffer
+	o := start(t, Options{Log: &out, Trace: Trace{Endpoint: server.URL}})
+	o.Observe(served())
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	err := o.Close(ctx)
+	if err == nil || strings.Contains(err.Error(), "the log was not written") {
+		t.Errorf("got %v, want an error for the spans alone", err)
+	}
+	if !strings.Contains(out.String(), "call done") {
+		t.Errorf("the log is %q", out.String())
 	}
 }
 
