@@ -49,7 +49,7 @@ func ShapeOf(contentType string, body []byte) *Shape {
 		return &Shape{Kind: "empty"}
 	case media == "text/event-stream":
 		return shapeOfEvents(string(body))
-	case media == "application/x-www-form-urlencoded":
+	case media == "application/x-www-form-urlencoded" && bytes.ContainsRune(trimmed, '='): // else it is what a client calls so by default
 		return shapeOfForm(string(body))
 	case strings.Contains(media, "html"):
 		return &Shape{Kind: "html"}

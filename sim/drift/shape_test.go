@@ -22,6 +22,8 @@ func TestShapesOfBodies(t *testing.T) {
 			`{"is":"form","fields":{"expand[]":{"is":"string"},"metadata[*]":{"is":"digits|string"}}}`},
 		"XML":                          {"text/xml", `<?xml version="1.0"?><w:a xmlns:w="u" n="1"><b/><b>x</b></w:a>`, `{"is":"element","fields":{"a":{"is":"element","fields":{"@n":{"is":"digits"},"b":{"is":"element","fields":{"#text":{"is":"string"}}}}}}}`},
 		"XML with names that are data": {"text/xml", `<a x1y2="1"><u8f3a/><k7b1>x</k7b1></a>`, `{"is":"element","fields":{"a":{"is":"element","fields":{"*":{"is":"element","fields":{"#text":{"is":"string"}}},"@*":{"is":"digits"}}}}}`},
+		"a text that is called a form": {"application/x-www-form-urlencoded", `Mueller`, `{"is":"text"}`},
+		"an object that is called one": {"application/x-www-form-urlencoded", `{"a":1}`, `{"is":"object","fields":{"a":{"is":"integer"}}}`},
 		"form":                         {"application/x-www-form-urlencoded", `a=1&b%5Bc%5D=x`, `{"is":"form","fields":{"a":{"is":"digits"},"b[c]":{"is":"string"}}}`},
 		"events":                       {"text/event-stream", "event: x\ndata: {\"a\":1}\n\ndata: [DONE]\n\n", `{"is":"events","of":{"is":"object|string","fields":{"a":{"is":"integer"}}}}`},
 		"HTML":                         {"text/html; charset=utf-8", `<p>x`, `{"is":"html"}`},
