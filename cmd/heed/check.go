@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,11 @@ import (
 type checkCmd struct {
 	Run  checkRunCmd  `cmd:"" default:"withargs" help:"Grade a client. This is what heed check does."`
 	List checkListCmd `cmd:"" help:"List the cases and their rules."`
+}
+
+// Help is what heed check --help says beside its commands.
+func (checkCmd) Help() string {
+	return `heed check -- CLIENT {url} is short for heed check run -- CLIENT {url}; heed check run --help tells the flags.`
 }
 
 type checkRunCmd struct {
@@ -86,11 +92,12 @@ func (t *caseTime) UnmarshalText(text []byte) error {
 func (checkRunCmd) Help() string {
 	return `The client is let loose on a simulated provider that throttles, fails and lies, and is judged by what came over the wire. What it does not claim to do is not held against it.
 
-In a command, {url} {method} {body} {body_file} {headers_file} {api_key} {key} {deadline} and {base_url} are replaced; an argument {header} is repeated for each header field, with the option before it. Exit status 0 means that the client believes to have succeeded.
+In a command, {url} {method} {body} {body_file} {headers_file} {api_key} {key} {deadline} and {base_url} are replaced; an argument {header} is repeated for each header field, with the option before it. Exit status 0 means that the client believes to have succeeded. It is run once for each case, in a folder of its own, which is erased; files that the command names are found where you are.
 
 Examples:
 
     heed check -- curl -sS --fail --retry 5 {url}
+    heed check -- python3 sync.py {url}
     heed check -- curl -sS --fail --retry 5 -X {method} -H {header} --data {body} {url}
     heed check --lines -- python3 client.py
     heed check --listen 127.0.0.1:8650 --via http://127.0.0.1:8642/demo
@@ -196,11 +203,36 @@ func (c *checkRunCmd) client(sh *shell) (grading.Client, error) {
 	case len(c.Command) > 0 && c.Lines:
 		return grading.Lines{Args: c.Command, Env: sh.env}, nil
 	case len(c.Command) > 0:
-		return grading.Command{Args: c.Command, Env: sh.env}, nil
+		args, err := rooted(c.Command)
+		return grading.Command{Args: args, Env: sh.env}, err
 	case c.Via != "":
 		return grading.Bare(), nil
 	}
 	return nil, errors.New("no client is named; write, for example: heed check -- curl -sS --fail --retry 5 {url}")
+}
+
+// rooted is a command line that means the same from every folder: each case runs
+// in one of its own, so that the files that args name in this one get whole
+// paths. A program without a slash is one of PATH, and a word without a dot or a
+// slash, such as sync, is no file, whatever lies here.
+func rooted(args []string) ([]string, error) {
+	args = slices.Clone(args)
+	for i, a := range args {
+		if i == 0 && !strings.Contains(a, "/") || !strings.ContainsAny(a, "./") {
+			continue
+		}
+		info, err := os.Stat(a)
+		here := err == nil && info.Mode().IsRegular()
+		if i == 0 && !here {
+			return nil, fmt.Errorf("there is no program %s", a)
+		}
+		if here {
+			if args[i], err = filepath.Abs(a); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return args, nil
 }
 
 // before is the report to compare with.

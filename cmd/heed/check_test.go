@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -53,6 +54,32 @@ func TestASecondSignalLeavesAnInterruptedCheckItsEnd(t *testing.T) {
 	for range 2 { // either would end this process
 		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+func TestFilesThatAClientsCommandNamesAreFoundFromTheFolderOfACase(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"client", "sync.py", "sync", "python3.11"} {
+		if err := os.WriteFile(name, nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ name, args, want string }{
+		{"a program of this folder", "./client {url}", dir + "/client {url}"},
+		{"a script", "python3 -u sync.py {url}", "python3 -u " + dir + "/sync.py {url}"},
+		{"a word that is also a file", "cli sync {url}", "cli sync {url}"},
+		{"a program of PATH", "python3.11 ./sync.py", "python3.11 " + dir + "/sync.py"},
+		{"what is not there", "curl -o new.json {url}", "curl -o new.json {url}"},
+		{"a folder", "ls ./ {url}", "ls ./ {url}"},
+	} {
+		got, err := rooted(strings.Fields(c.args))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if diff := cmp.Diff(got, strings.Fields(c.want)); diff != "" {
+			t.Errorf("%s: -got +want\n%s", c.name, diff)
 		}
 	}
 }
