@@ -22,7 +22,7 @@ type callCmd struct {
 	Header   []string `short:"H" sep:"none" placeholder:"NAME: VALUE" help:"A header to send; may be repeated."`
 	Data     *string  `short:"d" placeholder:"TEXT|@FILE" help:"The body to send; @FILE reads a file, @- standard input. Makes POST the default method. Sent as application/json if it is JSON, else as text/plain, unless -H names a Content-Type."`
 	Method   string   `short:"X" placeholder:"METHOD" help:"The method, for those who are used to curl; the same as the word before the URL."`
-	Output   string   `short:"o" placeholder:"FILE" help:"Write the answer to FILE, which appears only when the answer is complete and good: it is kept apart and checked first, as with verify: full (up to 1 GiB, or verify.spool_limit of the endpoint)."`
+	Output   string   `short:"o" placeholder:"FILE" help:"Write the answer to FILE, which appears only when the answer is complete and good: it is kept apart and checked first, as with verify: full (up to 1 GiB, or verify.spool_limit of the endpoint). A URL is judged by the profile generic: a page is no answer to Accept: application/json."`
 	Key      string   `placeholder:"KEY" help:"The idempotency key of a write, which may then be repeated. Sent as Idempotency-Key unless heed.yaml has another name; only for APIs that honour it."`
 	Budget   budget   `placeholder:"DURATION" help:"How long the call may take, waits included; 5m, 90s or a number of seconds; shortens the budget of the endpoint (60s for a URL)."`
 	Once     bool     `help:"Send it once; do not retry."`
@@ -54,7 +54,7 @@ func (c *callCmd) Run(sh *shell) error {
 	}
 	w := newWatch(sh, c.Progress)
 	defer w.close()
-	to, err := sh.resolve(where, c.Config, w)
+	to, err := c.resolve(sh, where, w)
 	if err != nil {
 		return usage(err)
 	}
@@ -183,7 +183,7 @@ func (c *callCmd) fill(sh *shell, r *http.Request) error {
 	default:
 		info, err := os.Stat(name)
 		if err != nil {
-			return err
+			return fmt.Errorf("-d %s cannot be read: %w", *c.Data, errors.Unwrap(err))
 		}
 		r.ContentLength = info.Size()
 		r.GetBody = func() (io.ReadCloser, error) { return os.Open(name) }
@@ -203,17 +203,22 @@ func (c *callCmd) fill(sh *shell, r *http.Request) error {
 	return nil
 }
 
-// resolve turns a URL, or endpoint/path, into a target that w watches.
-func (sh *shell) resolve(where, file string, w *watch) (*target, error) {
+// resolve turns a URL, or endpoint/path, into a target that w watches. What comes
+// of a URL is passed on as it comes, and nothing is known of its bodies; for a file
+// it is looked at first, as one of an endpoint that says nothing but its URL.
+func (c *callCmd) resolve(sh *shell, where string, w *watch) (*target, error) {
 	if scheme, _, is := strings.Cut(where, "://"); !is || strings.ContainsAny(scheme, "/?#") {
-		return sh.endpoint(where, file, w)
+		return sh.endpoint(where, c.Config, w)
 	}
-	if file != "" {
+	if c.Config != "" {
 		return nil, errors.New("a URL is called as it is, without a configuration: leave --config out, or name an endpoint of it and a path")
 	}
 	u, err := url.Parse(where)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("the URL must be http://host/… or https://host/…")
+	}
+	if c.Output != "" {
+		return sh.bare(u, w)
 	}
 	t := &heed.Transport{Observe: w.observe}
 	return &target{url: u, transport: t, close: t.CloseIdleConnections}, nil

@@ -101,6 +101,14 @@ func api() http.Handler {
 		w.Header().Set("Content-Type", "application/"+r.PathValue("kind"))
 		fmt.Fprint(w, map[string]string{"json": `{"items": [1, 2`, "xml": `<items><item>1</it`}[r.PathValue("kind")])
 	})
+	mux.HandleFunc("/page", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<!DOCTYPE html><title>Sign in</title>")
+	})
+	mux.HandleFunc("/dressed", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"error":{"message":"try again"}}`)
+	})
 	mux.HandleFunc("/moved", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", "https://new.example.com/v2/4711?token=canary")
 		w.WriteHeader(http.StatusFound)

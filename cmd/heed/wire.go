@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/internal/app"
+	"github.com/heedproject/heed/internal/config"
 )
 
 // options are what a command brings along to app: log lines go to stdout.
@@ -63,6 +64,18 @@ func (sh *shell) endpoint(where, file string, w *watch) (*target, error) {
 		return nil, err
 	}
 	return &target{endpoint: name, url: u, transport: e.Transport, close: end}, nil
+}
+
+// bare leads to u by the settings of an endpoint that says nothing but its URL.
+func (sh *shell) bare(u *url.URL, w *watch) (*target, error) {
+	opts := sh.options()
+	opts.Doubt = w.doubt
+	cfg := &config.Config{Endpoints: []config.Endpoint{config.Bare(u.Host, &url.URL{Scheme: u.Scheme, Host: u.Host})}}
+	e, err := app.Open(cfg, u.Host, opts, w.observe)
+	if err != nil {
+		return nil, err
+	}
+	return &target{url: u, transport: e.Transport, close: e.Close}, nil
 }
 
 // schemeOf is the likely scheme where name is a host, which no endpoint can be

@@ -30,26 +30,29 @@ func Demo(target string) *Config {
 	if err != nil {
 		u = &url.URL{Scheme: "http", Host: "127.0.0.1"} // nobody is there; calls say so
 	}
-	p := policy.Policy{Endpoint: "demo"}
+	demo := Bare("demo", u)
+	p := &demo.Policy
 	p.Retry.Budget = 30 * time.Second
 	p.Backoff = policy.Backoff{Base: 100 * time.Millisecond, Cap: 2 * time.Second}
 	p.Hints.JitterMax = 100 * time.Millisecond
 	p.Limits.Learn.Off = true // its 429s are staged path by path and say nothing of a rate
 	p.Timeouts.Connect = 2 * time.Second
 	p.Timeouts.Header = 10 * time.Second
-	demo := Endpoint{
-		Name:     "demo",
-		URL:      u,
-		Policy:   p.WithDefaults(),
-		Auth:     Auth{Kind: AuthNone},
-		Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
-	}
+	demo.Policy = p.WithDefaults()
+	demo.Networks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	c.Endpoints = []Endpoint{demo}
+	return c
+}
+
+// Bare returns an endpoint at u for which nothing was agreed: what is said in
+// heed.yaml by its URL alone.
+func Bare(name string, u *url.URL) Endpoint {
+	e := Endpoint{Name: name, URL: u, Policy: policy.Policy{Endpoint: name}, Auth: Auth{Kind: AuthNone}}
 	if known, err := provider.Get(unknownAPI); err == nil {
 		var t provider.Terms
 		known.Overlay(&t)
-		demo.Profile, demo.Doubtful = unknownAPI, doubtful(&t)
-		demo.Rules, demo.Hints = t.Dialect()
+		e.Profile, e.Doubtful = unknownAPI, doubtful(&t)
+		e.Rules, e.Hints = t.Dialect()
 	}
-	c.Endpoints = []Endpoint{demo}
-	return c
+	return e
 }
