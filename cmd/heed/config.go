@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/heedproject/heed/internal/app"
@@ -38,7 +39,7 @@ type configCheck struct {
 
 // Help is what heed config check --help says beside the flags.
 func (configCheck) Help() string {
-	return `Exits with 0 when the file can be used and with 2 when not. Warnings tell of settings that are valid and do not fit together, and of key files of the queue that are not on this machine. Nothing secret is read.
+	return `Exits with 0 when the file can be used and with 2 when not. Warnings tell of settings that are valid and do not fit together, and of the folder and the key files of the queue where they are not on this machine. Nothing secret is read.
 
 Examples:
 
@@ -56,7 +57,7 @@ func (c *configCheck) Run(sh *shell) error {
 	if err != nil {
 		return usage(err)
 	}
-	warnings = append(warnings, missingKeys(cfg)...)
+	warnings = append(warnings, append(missingFolder(cfg), missingKeys(cfg)...)...)
 	for _, w := range warnings {
 		sh.say("heed: warning: %v", w)
 	}
@@ -65,6 +66,21 @@ func (c *configCheck) Run(sh *shell) error {
 	}
 	_, err = fmt.Fprintf(sh.out, "%s: ok, %d endpoint(s), %d warning(s)\n", name, len(cfg.Endpoints), len(warnings))
 	return err
+}
+
+// missingFolder warns of a queue that has nowhere to be: heed up makes the file of
+// queue.path, and no folder.
+func missingFolder(cfg *config.Config) []config.Warning {
+	q := cfg.Queue
+	if q == nil || q.Store != config.QueueSQLite || q.Path == "" {
+		return nil
+	}
+	dir := filepath.Dir(q.Path)
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return []config.Warning{{File: cfg.File, Path: "queue.path", Message: "there is no folder " + dir + " on this machine",
+		Remedy: "make it, or name a file in one that exists: heed up does not start without"}}
 }
 
 // missingKeys warns of key files that are not there: without them heed up does

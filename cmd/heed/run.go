@@ -99,10 +99,24 @@ func run(ctx context.Context, args, env []string, in io.Reader, out, errw io.Wri
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
-		sh.say("heed: %v; see heed --help", err)
+		sh.say("heed: %v; see %s --help", err, meant(err))
 		return exitUsage
 	}
 	return sh.end(k.Run(sh))
+}
+
+// meant is as much of a command line as was understood before err: the command
+// whose help tells what is missing.
+func meant(err error) string {
+	words := []string{"heed"}
+	if e, ok := errors.AsType[*kong.ParseError](err); ok {
+		for _, p := range e.Context.Path {
+			if p.Command != nil {
+				words = append(words, p.Command.Name)
+			}
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // spelled puts what people try first into the words of the command line: heed,

@@ -21,6 +21,11 @@ type simCmd struct {
 	Schema simSchemaCmd `cmd:"" help:"Print the JSON Schema of scenario files."`
 }
 
+// Help is what heed sim --help says beside its commands.
+func (simCmd) Help() string {
+	return `heed sim is short for heed sim serve; heed sim serve --help tells the flags, such as --pack and --steps.`
+}
+
 type simServeCmd struct {
 	Listen   string   `default:"127.0.0.1:8640" placeholder:"ADDR" help:"Where to serve (${default})."`
 	Pack     []string `placeholder:"NAME" help:"A provider, or several with commas (generic). See heed sim packs."`
