@@ -42,8 +42,10 @@ func stuff(t *testing.T, name string) {
 	}
 }
 
-func TestAFullDiskCanBeEmptiedWithTheTool(t *testing.T) {
-	dir := t.TempDir()
+// smallDisk mounts a file system of 12 MiB for the test.
+func smallDisk(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	if err := syscall.Mount("heed-test", dir, "tmpfs", 0, "size=12m"); err != nil {
 		t.Skipf("no small disk can be made here: mount: %v", err)
 	}
@@ -52,6 +54,30 @@ func TestAFullDiskCanBeEmptiedWithTheTool(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return dir
+}
+
+func TestAGatewayStartsOnADiskThatIsFull(t *testing.T) {
+	dir := smallDisk(t)
+	p := keeper(t, dir)
+	var ids []string
+	for n := range 100 { // which lie in a log that is larger than the room that is kept
+		status, id := hand(t, p, fmt.Sprintf("k%d", n), 32<<10)
+		if status != http.StatusAccepted {
+			t.Fatalf("got %d, want 202", status)
+		}
+		ids = append(ids, id)
+	}
+	p.signal(syscall.SIGKILL)
+	p.end()
+	stuff(t, filepath.Join(dir, "ballast"))
+	p = keeper(t, dir)
+	p.works()
+	p.remembers(ids)
+}
+
+func TestAFullDiskCanBeEmptiedWithTheTool(t *testing.T) {
+	dir := smallDisk(t)
 	p := keeper(t, dir)
 	var ids []string
 	for n := range 20 {

@@ -64,11 +64,16 @@ func (s *storage) open(ctx context.Context, q *config.Queue) (queue.Store, *queu
 	if err := s.private(path); err != nil {
 		return nil, nil, err
 	}
-	store, err := sqlite.Open(ctx, sqlite.Options{
-		Path: path, Keys: keys, Keep: queue.Keep{Answers: q.ResultTTL, Broken: q.DeadTTL}, Most: q.Max.Calls,
-	})
+	o := sqlite.Options{Path: path, Keys: keys, Keep: queue.Keep{Answers: q.ResultTTL, Broken: q.DeadTTL}, Most: q.Max.Calls}
+	store, err := sqlite.Open(ctx, o)
+	if errors.Is(err, queue.ErrFull) && s.log != nil && os.Remove(reserveOf(path)) == nil { // to start takes some room too
+		store, err = sqlite.Open(ctx, o)
+	}
 	return store, keys, err
 }
+
+// reserveOf names the file that keeps room on the disk of the queue in a file.
+func reserveOf(path string) string { return path + "-reserve" }
 
 func isFolder(name string) bool {
 	info, err := os.Stat(name)
@@ -82,7 +87,7 @@ func (s *storage) reserve(q *config.Queue) *queue.Reserve {
 	if err != nil || q.Store == config.QueuePostgres {
 		return nil
 	}
-	r := &queue.Reserve{Path: path + "-reserve"}
+	r := &queue.Reserve{Path: reserveOf(path)}
 	if err := r.Fill(); err != nil {
 		s.log.Warn("no room is kept on the disk of the queue", slog.String("kind", "queue"), slog.String("error", err.Error()),
 			slog.String("advice", "make room: on a full disk calls could not even be cancelled or purged"))

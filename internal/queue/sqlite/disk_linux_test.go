@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,24 @@ func TestAStoreOpensOnceTheDiskHasSpaceAgain(t *testing.T) {
 	}
 	enqueue(t, s, get("a"))
 	s.Close()
+}
+
+func TestAStoreOpensOnADiskThatHasNoRoomToMoveItsLog(t *testing.T) {
+	dir := smallDisk(t)
+	o := sqlite.Options{Path: filepath.Join(dir, "queue.db"), Keys: queue.NewKeys(queue.NewKey())}
+	s := open(t, o)
+	var ids []string
+	for i := range 40 { // which lie in the log
+		big := get(fmt.Sprintf("call-%d", i))
+		big.Body = bytes.Repeat([]byte("x"), 16<<10)
+		enqueue(t, s, big)
+		ids = append(ids, big.ID)
+	}
+	full := ballast(t, dir, 0)
+	s.Close()
+	drop(t, full)
+	ballast(t, dir, 128<<10)
+	knows(t, o, ids...)
 }
 
 func TestAFileThatCannotBeWrittenIsToldAtStart(t *testing.T) {

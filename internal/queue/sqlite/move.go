@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/heedproject/heed/internal/queue"
 	driver "modernc.org/sqlite"
@@ -81,6 +83,37 @@ func (s *Store) passive(c *sql.Conn) error {
 // empty moves all of the log and truncates it, unless a reader is in the way.
 func (s *Store) empty(ctx context.Context, c *sql.Conn) (emptied bool, err error) {
 	return s.checkpoint(ctx, c, "TRUNCATE")
+}
+
+// movable tells whether the file could take all of the log. To try it would use
+// up what room there is.
+func (s *Store) movable() bool {
+	info, err := os.Stat(s.path + "-wal")
+	return err != nil || room(filepath.Dir(s.path)) >= info.Size()
+}
+
+// rewriteLog writes the log over itself, so that a sync takes all of it.
+func (s *Store) rewriteLog() error {
+	f, err := os.OpenFile(s.path+"-wal", os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("open the log of %s: %w: %w", s.path, queue.ErrStorage, err)
+	}
+	defer f.Close()
+	part := make([]byte, 256<<10)
+	for at, end := int64(0), false; !end; {
+		n, err := f.ReadAt(part, at)
+		if end = err == io.EOF; err == nil || end {
+			_, err = f.WriteAt(part[:n], at)
+		}
+		if err != nil {
+			return fmt.Errorf("write the log of %s anew: %w: %w", s.path, queue.ErrStorage, err)
+		}
+		at += int64(n)
+	}
+	if err := syncData(f); err != nil {
+		return s.lost(err)
+	}
+	return nil
 }
 
 // errUnsynced tells that the file may lack what the log is thought to have given

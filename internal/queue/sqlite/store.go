@@ -224,8 +224,13 @@ func (s *Store) begin(ctx context.Context, c *sql.Conn) error {
 // settleLog moves what the last process left in the log into the file. That one
 // may have ended because its disk did not take the log: then the system's memory
 // has what the disk has not, a sync does not write it any more, and whatever
-// followed it in the log would be lost with the power.
+// followed it in the log would be lost with the power. Where there is no room to
+// move it, it is written anew where it lies: a disk that was full when a process
+// ended does not keep the next one from starting.
 func (s *Store) settleLog(ctx context.Context, c *sql.Conn) error {
+	if !s.movable() {
+		return s.rewriteLog()
+	}
 	_, err := s.empty(ctx, c)
 	s.failed = errors.Is(err, errUnsynced)
 	return wrap("move the log of "+s.path, err)
