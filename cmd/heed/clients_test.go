@@ -251,6 +251,17 @@ func TestHangupReloadsTheConfiguration(t *testing.T) {
 	}
 }
 
+func TestAnEndpointThatPassesNoCredentialOnSaysSoAtTheStart(t *testing.T) {
+	dir := t.TempDir()
+	text := "version: 1\nendpoints:\n  alone: {url: \"http://127.0.0.1:1\"}\n  known: {url: \"http://127.0.0.1:1\", auth: {kind: passthrough}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "heed.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := up(t, dir)
+	p.await(`/alone/ → http://127\.0\.0\.1:1 \(without auth: the caller's Authorization and Cookie are not passed on\)$`)
+	p.await(`/known/ → http://127\.0\.0\.1:1$`)
+}
+
 func TestLogLinesGoToStdoutOnly(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()

@@ -114,7 +114,11 @@ See Heed-Attempts in the answer. Next: heed init writes a %[1]s to start from.`,
 		base = "curl --unix-socket " + socket + " http://localhost"
 	}
 	for _, e := range cfg.Endpoints {
-		sh.say("  %s/%s/ → %s", base, e.Name, e.URL.Redacted())
+		alone := ""
+		if e.Auth.Kind == config.AuthNone { // or its 401 would look like the API's own
+			alone = " (without auth: the caller's Authorization and Cookie are not passed on)"
+		}
+		sh.say("  %s/%s/ → %s%s", base, e.Name, e.URL.Redacted(), alone)
 	}
 }
 
