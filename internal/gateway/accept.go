@@ -62,7 +62,7 @@ func (x *exchange) later(u *url.URL) bool {
 // repeats tells whether a write has the idempotency key of a call in the queue:
 // sent beside that one, it would be carried out twice where the provider does
 // not honour keys. Who sends no key is not kept waiting for that, nor is anybody
-// while the queue fails.
+// for long while the queue fails or does not answer.
 func (x *exchange) repeats() bool {
 	key := x.asked.Key
 	if lines := x.r.Header["Idempotency-Key"]; key == "" && lines != nil {
@@ -72,7 +72,9 @@ func (x *exchange) repeats() bool {
 		return false
 	}
 	c := queue.Call{Facts: queue.Facts{Endpoint: x.route.Name, Method: x.r.Method}, Request: queue.Request{Key: key}}
-	taken, err := x.table.Later.Store.Taken(x.r.Context(), time.Now(), &c)
+	ctx, done := context.WithTimeout(x.r.Context(), answersIn)
+	defer done()
+	taken, err := x.table.Later.Store.Taken(ctx, time.Now(), &c)
 	return err == nil && taken
 }
 

@@ -274,9 +274,12 @@ func owns(who *Client, tenant string) bool {
 	return who == nil || tenant == who.Name || strings.HasPrefix(tenant, who.Name+"/")
 }
 
+// answersIn is for how long a store is waited for that may not answer at all.
+const answersIn = 2 * time.Second
+
 // answers tells whether the store can be read.
 func (l *Later) answers(ctx context.Context) bool {
-	ctx, done := context.WithTimeout(ctx, 2*time.Second)
+	ctx, done := context.WithTimeout(ctx, answersIn)
 	defer done()
 	_, err := l.Store.Get(ctx, "-") // which no call is called
 	return err == nil || errors.Is(err, queue.ErrNotFound)

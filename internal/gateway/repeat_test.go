@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/heedproject/heed/internal/queue"
 	"github.com/heedproject/heed/policy"
 )
 
@@ -29,6 +31,25 @@ func TestAWriteWhoseKeyIsQueuedIsNotSentBesideIt(t *testing.T) {
 			if c := l.do(l.Gateway, "POST", "/api/pay", "10", "Idempotency-Key", "other"); c.StatusCode != 200 || c.Header.Get("Heed-Duplicate") != "" {
 				t.Errorf("a key that is not in the queue: got %d %v", c.StatusCode, c.Header)
 			}
+		}
+	})
+}
+
+// silent is a store that does not say whether a key is taken.
+type silent struct{ Store }
+
+func (silent) Taken(ctx context.Context, _ time.Time, _ *queue.Call) (bool, error) {
+	<-ctx.Done()
+	return false, ctx.Err()
+}
+
+func TestAWriteDoesNotWaitForAQueueThatIsSilent(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		l.set.Later.Store = silent{l.store}
+		g, begun := New(l.set), time.Now()
+		a := l.do(g, "POST", "/api/pay", "10", "Idempotency-Key", "k")
+		if took := time.Since(begun); a.StatusCode != 200 || took > answersIn {
+			t.Errorf("got %d after %v", a.StatusCode, took)
 		}
 	})
 }

@@ -26,15 +26,18 @@ type op struct {
 	// loose tells, when it was done, that it need not be on the disk before it
 	// is answered: a crash that takes it back does no harm. Nil: it must be.
 	loose func() bool
-	err   error
-	done  chan struct{}
+	// look tells that it is a look, whose answer nobody needs once ctx has ended.
+	look bool
+	err  error
+	done chan struct{}
 }
 
 // answered tells that nobody has to wait for the disk.
 func (o *op) answered() bool { return o.err != nil || o.loose != nil && o.loose() }
 
 // do hands a step to the writer and waits until it is on the disk. Once handed
-// over it is carried out, whatever becomes of ctx.
+// over it is carried out, whatever becomes of ctx, and waited for if it is not a
+// look.
 func (s *Store) do(ctx context.Context, f func(*book) error) error { return s.hand(ctx, &op{do: f}) }
 
 func (s *Store) hand(ctx context.Context, o *op) error {
@@ -49,9 +52,15 @@ func (s *Store) hand(ctx context.Context, o *op) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	var left <-chan struct{}
+	if o.look {
+		left = ctx.Done()
+	}
 	select {
 	case <-o.done:
 		return o.err
+	case <-left:
+		return ctx.Err()
 	case <-s.ended:
 	}
 	select {

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -138,4 +139,31 @@ func produce(t *testing.T, producers, each int, turn time.Duration) (turns int, 
 		took = time.Since(began)
 	})
 	return turns, took
+}
+
+func TestWhoLooksForAKeyDoesNotWaitForAWriterThatIsHeldUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		let, held := make(chan struct{}), false
+		s := open(t, sqlite.Moved(options(t), func() error {
+			if held {
+				<-let
+			}
+			return nil
+		}))
+		enqueue(t, s, get("a"))
+		if err := s.Cancel(t.Context(), time.Now(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		held = true
+		go s.Purge(t.Context(), []string{"a"}) // moves the log
+		synctest.Wait()
+		ctx, done := context.WithTimeout(t.Context(), time.Second)
+		defer done()
+		c := get("b")
+		c.Key = "k"
+		if taken, err := s.Taken(ctx, time.Now(), &c); taken || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, %v, want no answer within the time", taken, err)
+		}
+		close(let)
+	})
 }

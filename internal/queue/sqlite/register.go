@@ -15,9 +15,9 @@ func (s *Store) Taken(ctx context.Context, now time.Time, c *queue.Call) (bool, 
 		return false, nil
 	}
 	var taken bool
-	err := s.hand(ctx, &op{loose: func() bool { return true }, do: func(b *book) error {
+	err := s.hand(ctx, &op{look: true, loose: func() bool { return true }, do: func(b *book) error {
 		_, taken = b.before(now, all, true)
 		return nil
 	}})
-	return taken, err
+	return err == nil && taken, err
 }
