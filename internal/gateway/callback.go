@@ -167,10 +167,10 @@ func (t *table) news(ctx context.Context, c *queue.Call) ([]byte, error) {
 		return c.Body, err
 	case err != nil:
 		return nil, nil
-	case !f.State.Ended():
-		return nil, nil
 	case len(c.Body) > 0 && !strings.HasSuffix(c.ID, endOf(&f)): // it was replayed since, and that end has a callback of its own
 		return c.Body, nil
+	case !f.State.Ended():
+		return nil, nil
 	}
 	return message(&f), nil
 }
@@ -183,7 +183,8 @@ func (t *table) sendCallback(ctx context.Context, c *queue.Call) queue.Outcome {
 	case body == nil && err != nil:
 		return t.lost(ctx, c)
 	case body == nil:
-		return queue.Outcome{State: queue.Queued, Until: now.Add(time.Second), Source: string(policy.WaitBackoff)}
+		wait := time.Second << min(c.Ladder.Waits, 6) // it may have been lost, and the call be sent again much later
+		return queue.Outcome{State: queue.Queued, Until: now.Add(wait), Source: string(policy.WaitBackoff)}
 	}
 	u, err := t.Later.Callbacks.allowed(c.Path)
 	if err != nil {

@@ -153,3 +153,29 @@ func TestACallThatExpiresInTheQueueIsToldToo(t *testing.T) {
 		}
 	})
 }
+
+func TestTheEndOfACallThatWasReplayedIsToldBeforeItEndsAgain(t *testing.T) {
+	withCallbacks(t, func(l *later) {
+		down := true
+		l.api = func(r *http.Request, _ int) (int, http.Header, string) {
+			switch {
+			case r.URL.Host == "api.test":
+				return 400, nil, ""
+			case down:
+				return 503, nil, ""
+			}
+			return 204, nil, ""
+		}
+		at := l.async("POST", "/api/x", "b", hook...)
+		l.end(at)
+		l.operate("POST", "/_heed/endpoints/api/pause", "", &endpointStanding{})
+		l.operate("POST", "/_heed/calls/"+l.id(at)+"/replay", "", &opened{})
+		before := len(l.hooks())
+		time.Sleep(time.Hour)
+		down = false
+		time.Sleep(time.Hour)
+		if n := len(l.hooks()) - before; n < 3 || l.told()[len(l.told())-1] != "call.dead permanent" {
+			t.Errorf("it was told %d more times: %v", n, l.told())
+		}
+	})
+}
