@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,12 +157,12 @@ func TestACallThatExpiresInTheQueueIsToldToo(t *testing.T) {
 
 func TestTheEndOfACallThatWasReplayedIsToldBeforeItEndsAgain(t *testing.T) {
 	withCallbacks(t, func(l *later) {
-		down := true
+		var well atomic.Bool
 		l.api = func(r *http.Request, _ int) (int, http.Header, string) {
 			switch {
 			case r.URL.Host == "api.test":
 				return 400, nil, ""
-			case down:
+			case !well.Load():
 				return 503, nil, ""
 			}
 			return 204, nil, ""
@@ -172,7 +173,7 @@ func TestTheEndOfACallThatWasReplayedIsToldBeforeItEndsAgain(t *testing.T) {
 		l.operate("POST", "/_heed/calls/"+l.id(at)+"/replay", "", &opened{})
 		before := len(l.hooks())
 		time.Sleep(time.Hour)
-		down = false
+		well.Store(true)
 		time.Sleep(time.Hour)
 		if n := len(l.hooks()) - before; n < 3 || l.told()[len(l.told())-1] != "call.dead permanent" {
 			t.Errorf("it was told %d more times: %v", n, l.told())
