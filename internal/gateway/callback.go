@@ -158,6 +158,11 @@ func (t *table) untold(err error) {
 	}
 }
 
+// errNeverEnded tells that the end of which a callback was to tell was not
+// stored: the process broke off, and the call was sent again. How that ended is
+// told by another callback.
+var errNeverEnded = errors.New("the call did not end so")
+
 // news is what a callback tells, as far as that is known by now. Nothing: the
 // call has not ended.
 func (t *table) news(ctx context.Context, c *queue.Call) ([]byte, error) {
@@ -167,12 +172,18 @@ func (t *table) news(ctx context.Context, c *queue.Call) ([]byte, error) {
 		return c.Body, err
 	case err != nil:
 		return nil, nil
-	case len(c.Body) > 0 && !strings.HasSuffix(c.ID, endOf(&f)): // it was replayed since, and that end has a callback of its own
+	case !f.State.Ended() && len(c.Body) > 0 && f.Ladder.Attempts < len(f.Trail): // replayed since
 		return c.Body, nil
 	case !f.State.Ended():
 		return nil, nil
+	case len(c.Body) == 0 || strings.HasSuffix(c.ID, endOf(&f)):
+		return message(&f), nil
 	}
-	return message(&f), nil
+	// That is another end, which has a callback of its own.
+	if first := f.Ladder.First; !first.IsZero() && !first.After(c.Created) { // of the same ladder: it was not replayed
+		return nil, errNeverEnded
+	}
+	return c.Body, nil
 }
 
 // sendCallback tells the end of a call.
@@ -180,6 +191,8 @@ func (t *table) sendCallback(ctx context.Context, c *queue.Call) queue.Outcome {
 	now := time.Now()
 	body, err := t.news(ctx, c)
 	switch {
+	case errors.Is(err, errNeverEnded):
+		return queue.Outcome{State: queue.Cancelled, Reason: queue.ReasonCancelled}
 	case body == nil && err != nil:
 		return t.lost(ctx, c)
 	case body == nil:

@@ -97,6 +97,49 @@ func TestAWriteThatACrashCutOffIsToldOf(t *testing.T) {
 	})
 }
 
+func TestAnEndThatACrashTookBackIsNotTold(t *testing.T) {
+	for name, hint := range map[string]http.Header{"its key waits": {"Retry-After": {"100"}}, "it waits": nil} {
+		t.Run(name, func(t *testing.T) {
+			withCallbacks(t, func(l *later) {
+				var tries atomic.Int32
+				l.api = func(r *http.Request, _ int) (int, http.Header, string) {
+					if r.URL.Host != "api.test" {
+						return 204, nil, ""
+					}
+					switch tries.Add(1) {
+					case 1:
+						return 200, nil, "hello"
+					case 2:
+						return 503, hint.Clone(), ""
+					}
+					return 400, nil, ""
+				}
+				at := l.async("PUT", "/api/x", "b", append(hook, "Heed-Not-Before", "60")...)
+				l.worker.Stop()
+				time.Sleep(time.Minute)
+				batch, err := l.store.Claim(l.Context(), time.Now(), queue.Ask{Worker: "w", Max: 10, Lease: time.Hour})
+				if err != nil || len(batch.Claims) != 1 {
+					t.Fatalf("got %d claims, %v", len(batch.Claims), err)
+				}
+				if o := l.Send(l.Context(), batch.Claims[0].Call); o.State != queue.Done {
+					t.Fatalf("the first attempt ended as %s", o.State)
+				}
+				if err := l.store.Close(); err != nil { // before that was stored
+					t.Fatal(err)
+				}
+				l.open()
+				if s := l.end(at); s.State != "dead" {
+					t.Fatalf("got %s (%s)", s.State, s.Reason)
+				}
+				time.Sleep(5 * time.Minute)
+				if diff := cmp.Diff(l.told(), []string{"call.dead permanent"}); diff != "" {
+					t.Errorf("told (-got +want):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 func TestAReceiverThatIsDownForLongerThanTheAnswerIsKeptIsToldAllTheSame(t *testing.T) {
 	withCallbacks(t, func(l *later) {
 		var well atomic.Bool
