@@ -29,12 +29,15 @@ func openSQLite(ctx context.Context, dir string) (subject, error) {
 
 func openPostgres(ctx context.Context, dsn string) (subject, error) {
 	s, err := postgres.Open(ctx, postgres.Options{Address: postgres.Address(dsn), Keys: queue.NewKeys(queue.NewKey()),
-		Schema: fmt.Sprintf("bench_%d", time.Now().UnixNano())})
+		Schema: benchSchema()})
 	if err != nil {
 		return nil, err
 	}
 	return heed{s}, nil
 }
+
+// benchSchema names a schema that nobody has used.
+func benchSchema() string { return fmt.Sprintf("bench_%d", time.Now().UnixNano()) }
 
 // The jobs of the hot key are there before those of the others.
 const (

@@ -1,5 +1,5 @@
 // Package queue measures durable queues side by side: heed's stores beside
-// River on SQLite. Each measurement is a process of its own, and the
+// River on SQLite and Postgres. Each measurement is a process of its own, and the
 // contestants take turns, so that what else the machine does meets all alike.
 //
 // Every job is 1 KB. An enqueue is one job of one producer, on disk when it
@@ -23,7 +23,7 @@ import (
 )
 
 // Contestants are the names, in the order in which they take turns.
-var Contestants = []string{"heed sqlite", "heed postgres", "river sqlite"}
+var Contestants = []string{"heed sqlite", "heed postgres", "river sqlite", "river postgres"}
 
 // subject is one queue under measure.
 type subject interface {
@@ -47,7 +47,9 @@ func open(ctx context.Context, name, dir, dsn string) (subject, error) {
 	case "heed postgres":
 		return openPostgres(ctx, dsn)
 	case "river sqlite":
-		return openRiver(ctx, dir)
+		return openRiverSQLite(ctx, dir)
+	case "river postgres":
+		return openRiverPostgres(ctx, dsn)
 	}
 	return nil, fmt.Errorf("there is no contestant %q; there are %s", name, strings.Join(Contestants, ", "))
 }

@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/riverdriver/riversqlite"
 	"github.com/riverqueue/river/rivermigrate"
 	_ "modernc.org/sqlite" // the driver that heed uses too
@@ -32,14 +33,13 @@ func newPayload() payload {
 	return payload{base64.StdEncoding.EncodeToString(body)}
 }
 
-// riverQueue is River on SQLite, set as its documentation advises (WAL, one
-// connection), with the same durability as heed and the shortest pauses that
-// it allows between fetches.
-type riverQueue struct {
-	db     *sql.DB
-	driver *riversqlite.Driver
-	client *river.Client[*sql.Tx]
-	done   atomic.Int64
+// riverQueue is River, with the same durability as heed and the shortest pauses
+// that it allows between fetches.
+type riverQueue[Tx any] struct {
+	driver riverdriver.Driver[Tx]
+	client *river.Client[Tx]
+	schema string
+	end    func() error
 }
 
 type riverWorker struct {
@@ -49,15 +49,39 @@ type riverWorker struct {
 // Work implements river.Worker.
 func (riverWorker) Work(context.Context, *river.Job[payload]) error { return nil }
 
-func openRiver(ctx context.Context, dir string) (subject, error) {
+// openRiverSQLite sets River as its documentation advises for SQLite: WAL, one
+// connection.
+func openRiverSQLite(ctx context.Context, dir string) (subject, error) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "river.db")+
 		"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)")
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	r := &riverQueue{db: db, driver: riversqlite.New(db)}
-	m, err := rivermigrate.New(r.driver, nil)
+	return newRiver(ctx, riversqlite.New(db), "", db.Close)
+}
+
+// openRiverPostgres gives River a schema of its own, as heed has, and as many
+// connections.
+func openRiverPostgres(ctx context.Context, dsn string) (subject, error) {
+	c, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	c.MaxConns = 10
+	pool, err := pgxpool.NewWithConfig(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	schema := benchSchema()
+	if _, err := pool.Exec(ctx, "CREATE SCHEMA "+schema); err != nil {
+		return nil, err
+	}
+	return newRiver(ctx, riverpgxv5.New(pool), schema, func() error { pool.Close(); return nil })
+}
+
+func newRiver[Tx any](ctx context.Context, driver riverdriver.Driver[Tx], schema string, end func() error) (subject, error) {
+	m, err := rivermigrate.New(driver, &rivermigrate.Config{Schema: schema})
 	if err != nil {
 		return nil, err
 	}
@@ -66,20 +90,20 @@ func openRiver(ctx context.Context, dir string) (subject, error) {
 	}
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &riverWorker{})
-	r.client, err = river.NewClient(r.driver, &river.Config{
-		Logger: slog.New(slog.DiscardHandler), Workers: workers,
+	client, err := river.NewClient(driver, &river.Config{
+		Logger: slog.New(slog.DiscardHandler), Workers: workers, Schema: schema,
 		FetchCooldown: river.FetchCooldownMin, FetchPollInterval: river.FetchPollIntervalMin,
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 256}},
 	})
-	return r, err
+	return &riverQueue[Tx]{driver: driver, client: client, schema: schema, end: end}, err
 }
 
-func (r *riverQueue) put(ctx context.Context, _ int) error {
+func (r *riverQueue[Tx]) put(ctx context.Context, _ int) error {
 	_, err := r.client.Insert(ctx, newPayload(), nil)
 	return err
 }
 
-func (r *riverQueue) fill(ctx context.Context, n int) error {
+func (r *riverQueue[Tx]) fill(ctx context.Context, n int) error {
 	for n > 0 {
 		batch := make([]river.InsertManyParams, min(500, n))
 		for i := range batch {
@@ -93,7 +117,7 @@ func (r *riverQueue) fill(ctx context.Context, n int) error {
 	return nil
 }
 
-func (r *riverQueue) work(ctx context.Context, n int, most time.Duration) (int, error) {
+func (r *riverQueue[Tx]) work(ctx context.Context, n int, most time.Duration) (int, error) {
 	events, stop := r.client.SubscribeConfig(&river.SubscribeConfig{ChanSize: n + 1, Kinds: []river.EventKind{river.EventKindJobCompleted}})
 	defer stop()
 	if err := r.client.Start(ctx); err != nil {
@@ -113,10 +137,10 @@ func (r *riverQueue) work(ctx context.Context, n int, most time.Duration) (int, 
 	return done, r.client.Stop(ctx)
 }
 
-func (r *riverQueue) claim(ctx context.Context) (time.Duration, error) {
+func (r *riverQueue[Tx]) claim(ctx context.Context) (time.Duration, error) {
 	begun := time.Now()
 	got, err := r.driver.GetExecutor().JobGetAvailable(ctx, &riverdriver.JobGetAvailableParams{
-		ClientID: "bench", MaxAttemptedBy: 10, MaxToLock: perClaim, Queue: river.QueueDefault,
+		ClientID: "bench", MaxAttemptedBy: 10, MaxToLock: perClaim, Queue: river.QueueDefault, Schema: r.schema,
 	})
 	took := time.Since(begun)
 	if err != nil {
@@ -128,4 +152,4 @@ func (r *riverQueue) claim(ctx context.Context) (time.Duration, error) {
 	return took, nil
 }
 
-func (r *riverQueue) close() error { return r.db.Close() }
+func (r *riverQueue[Tx]) close() error { return r.end() }
