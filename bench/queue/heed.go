@@ -2,8 +2,8 @@ package queue
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -111,12 +111,10 @@ func (h heed) cold(ctx context.Context) (time.Duration, error) {
 }
 
 func job(n int) queue.Call {
-	body := make([]byte, 1024)
-	rand.Read(body)
 	return queue.Call{
 		Facts: queue.Facts{Endpoint: "sierra", Gate: fmt.Sprintf("k%d", n%gates), Method: "POST", Template: "/patrons/{id}",
 			Priority: queue.DefaultPriority, Repeatable: true},
-		Request: queue.Request{Path: "/patrons/17", Body: body, Key: queue.NewID(time.Now())},
+		Request: queue.Request{Path: "/patrons/17", Body: noise(1024), Key: queue.NewID(time.Now())},
 	}
 }
 
@@ -143,7 +141,7 @@ func (h heed) work(ctx context.Context, n int, most time.Duration) (int, error) 
 	var done atomic.Int64
 	all, failed := make(chan struct{}), make(chan error, 1)
 	w := queue.Worker{
-		Feed: h, Name: "bench", Slots: 256, Share: gates,
+		Feed: h, Name: "bench", Slots: slots(), Share: slots() / gates,
 		Send: func(context.Context, queue.Call) queue.Outcome {
 			return queue.Outcome{State: queue.Done, Class: "ok", Attempts: []queue.Attempt{{At: time.Now(), Status: 200, Class: "ok"}},
 				Answer: &queue.Result{Status: 200, Body: []byte("ok")}}
@@ -188,3 +186,9 @@ func (h heed) claim(ctx context.Context) (time.Duration, error) {
 }
 
 func (h heed) close() error { return h.Close() }
+
+func slots() int {
+	n := 256
+	fmt.Sscan(os.Getenv("SLOTS"), &n)
+	return n
+}

@@ -9,9 +9,11 @@ package queue
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -173,6 +175,16 @@ func claims(ctx context.Context, s subject, rows []int) (c Claims, err error) {
 		c.RSS = append(c.RSS, rss)
 	}
 	return c, nil
+}
+
+// noise is bytes that nothing can compress. To make them takes no time worth
+// measuring, as it would not be the queue's.
+func noise(n int) []byte {
+	b := make([]byte, 0, n+8)
+	for len(b) < n {
+		b = binary.LittleEndian.AppendUint64(b, rand.Uint64())
+	}
+	return b[:n]
 }
 
 // perClaim is how many jobs one claim takes.

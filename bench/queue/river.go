@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"encoding/base64"
 	"fmt"
@@ -28,9 +27,7 @@ type payload struct {
 func (payload) Kind() string { return "call" }
 
 func newPayload() payload {
-	body := make([]byte, 768) // 1 KB in base64
-	rand.Read(body)
-	return payload{base64.StdEncoding.EncodeToString(body)}
+	return payload{base64.StdEncoding.EncodeToString(noise(768))} // 1 KB
 }
 
 // riverQueue is River, with the same durability as heed and the shortest pauses
