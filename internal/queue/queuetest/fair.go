@@ -2,6 +2,7 @@ package queuetest
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/heedproject/heed/internal/queue"
 )
@@ -52,4 +53,76 @@ func (r *rig) rounds(n int) int {
 		}
 		r.now = r.now.Add(1)
 	}
+}
+
+// tenants are in lanes of their own.
+var tenants = []string{"t1", "t2", "t3", "t4"}
+
+// shortOf enqueues n calls of each tenant, by turns.
+func (r *rig) shortOf(n int, of ...string) {
+	for i := range n {
+		for _, tenant := range of {
+			r.enqueue(many(1, fmt.Sprintf("%s-%d-", tenant, i), func(c *queue.Call) { c.Tenant = tenant })...)
+		}
+	}
+}
+
+var tenantFacts = []fact{
+	{"TheTestsTenantsHaveLanesOfTheirOwn", func(r *rig) {
+		lanes := map[int]bool{}
+		for _, tenant := range tenants {
+			lanes[queue.LineOf(tenant, 0).Lane()] = true
+		}
+		r.same("lanes", len(lanes), len(tenants))
+	}},
+	{"ATenantWithABacklogHoldsNoOtherUp", func(r *rig) {
+		r.enqueue(many(500, "hot", nil)...) // of t1
+		r.pass(time.Hour)
+		r.shortOf(8, tenants[1:]...)
+		turns := map[string]int{}
+		for range 4 { // 8 slots of the gate, 2 for each of the four
+			for _, c := range r.claim(64) {
+				turns[c.Tenant]++
+				r.settle(c, queue.Outcome{State: queue.Done})
+			}
+		}
+		r.same("turns", turns, map[string]int{"t1": 8, "t2": 8, "t3": 8, "t4": 8})
+	}},
+	{"TenantsTakeTurnsWhereOneCallRunsAtATime", func(r *rig) {
+		limit := 1
+		r.ok(r.s.SetGate(r.Context(), r.now, queue.GateChange{Endpoint: "sierra", Key: "k1", Limit: &limit}))
+		r.enqueue(many(50, "hot", func(c *queue.Call) { c.Priority = 9 })...)
+		r.pass(time.Hour)
+		r.shortOf(3, tenants[1:]...)
+		turns := map[string]int{}
+		for range 12 {
+			c := r.claim(64)[0]
+			turns[c.Tenant]++
+			r.settle(c, queue.Outcome{State: queue.Done})
+		}
+		r.same("turns", turns, map[string]int{"t1": 3, "t2": 3, "t3": 3, "t4": 3})
+	}},
+	{"WhatATenantLeavesTheOthersTake", func(r *rig) {
+		r.enqueue(many(20, "hot", nil)...)
+		r.shortOf(1, "t2")
+		turns := map[string]int{}
+		for _, c := range r.claim(64) {
+			turns[c.Tenant]++
+		}
+		r.same("of 8 slots", turns, map[string]int{"t1": 7, "t2": 1})
+	}},
+	{"ACallKeepsTheLaneOfItsTenant", func(r *rig) {
+		r.enqueue(many(10, "hot", nil)...)
+		r.shortOf(2, "t2")
+		for _, c := range r.claim(2) {
+			r.settle(c, queue.Outcome{State: queue.Queued, Until: r.now.Add(time.Second)})
+		}
+		r.pass(time.Minute)
+		r.restart(r.keys)
+		turns := map[string]int{}
+		for _, c := range r.claim(4) {
+			turns[c.Tenant]++
+		}
+		r.same("turns after a wait and a restart", turns, map[string]int{"t1": 2, "t2": 2})
+	}},
 }

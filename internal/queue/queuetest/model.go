@@ -26,6 +26,7 @@ type model struct {
 // kept is a call of the model.
 type kept struct {
 	id, gate, key string
+	lane          int // of its tenant
 	priority      int
 	state         queue.State
 	due           time.Time
@@ -59,10 +60,11 @@ func (m *model) enqueue(t *rapid.T) {
 	m.n++
 	c := read(fmt.Sprintf("c%04d", m.n))
 	c.Gate = rapid.SampledFrom([]string{"g1", "g2", "g3"}).Draw(t, "gate")
+	c.Tenant = rapid.SampledFrom([]string{"", "t1", "t2"}).Draw(t, "tenant")
 	c.Priority = rapid.IntRange(0, 9).Draw(t, "priority")
 	c.Repeatable = rapid.Bool().Draw(t, "repeatable")
 	c.Key = rapid.SampledFrom([]string{"", "k1", "k2", "k3"}).Draw(t, "key")
-	k := &kept{id: c.ID, gate: c.Gate, key: c.Key, priority: c.Priority, due: m.now, repeatable: c.Repeatable, order: m.n}
+	k := &kept{id: c.ID, gate: c.Gate, lane: queue.LineOf(c.Tenant, 0).Lane(), key: c.Key, priority: c.Priority, due: m.now, repeatable: c.Repeatable, order: m.n}
 	if d := rapid.IntRange(0, 3).Draw(t, "delay"); d > 0 {
 		c.NotBefore = m.now.Add(time.Duration(d) * time.Second)
 		k.due = c.NotBefore
@@ -138,15 +140,17 @@ func (m *model) claimSome(t *rapid.T) {
 		t.Fatalf("claimed: got %v, want %d calls", ids(b.Claims), want)
 	}
 	for _, c := range b.Claims {
-		first := m.due(c.Gate)
-		if len(first) == 0 || first[0].id != c.ID {
-			t.Fatalf("claimed %s of gate %s, where %v are due", c.ID, c.Gate, first)
+		lane := queue.LineOf(c.Tenant, 0).Lane()
+		due := m.due(c.Gate)
+		first := slices.IndexFunc(due, func(k *kept) bool { return k.lane == lane })
+		if first < 0 || due[first].id != c.ID {
+			t.Fatalf("claimed %s of tenant %q in gate %s, where %v are due", c.ID, c.Tenant, c.Gate, due)
 		}
-		first[0].state, first[0].claim = queue.Running, c
+		due[first].state, due[first].claim = queue.Running, c
 	}
 }
 
-// due lists what may be claimed of a gate in the order in which it goes.
+// due lists what may be claimed of a gate in the order in which each tenant's goes.
 func (m *model) due(gate string) []*kept {
 	var all []*kept
 	for _, k := range m.calls {

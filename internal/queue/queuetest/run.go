@@ -30,7 +30,7 @@ type Open func(t testing.TB, o Options) (s queue.Store, again func(*queue.Keys) 
 
 // Run runs the suite.
 func Run(t *testing.T, open Open) {
-	for _, group := range [][]fact{enqueueFacts, claimFacts, beginFacts, fairFacts, settleFacts, gateFacts, readFacts, operatorFacts, keeperFacts, oddFacts} {
+	for _, group := range [][]fact{enqueueFacts, claimFacts, beginFacts, fairFacts, tenantFacts, settleFacts, gateFacts, readFacts, operatorFacts, keeperFacts, oddFacts} {
 		for _, f := range group {
 			t.Run(f.name, func(t *testing.T) { f.hold(newRig(t, open, Options{})) })
 		}
