@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/heedproject/heed/internal/queue"
 )
 
 // Calls that arrive are counted in one row of a lane, which lists what came: to
@@ -12,14 +14,14 @@ import (
 // tallies. When the list is long it goes into the tallies.
 const (
 	prepareArrivals = `PREPARE arrive (smallint, bigint[], smallint[], integer[]) AS
-		INSERT INTO arrivals AS a (lane, gates, priorities, n) VALUES ($1, $2, $3, $4) ON CONFLICT (lane) DO UPDATE
-			SET gates = a.gates || excluded.gates, priorities = a.priorities || excluded.priorities, n = a.n || excluded.n;
+		INSERT INTO arrivals AS a (lane, gates, lines, n) VALUES ($1, $2, $3, $4) ON CONFLICT (lane) DO UPDATE
+			SET gates = a.gates || excluded.gates, lines = a.lines || excluded.lines, n = a.n || excluded.n;
 		PREPARE settle_arrivals (smallint) AS
-		WITH was AS (SELECT gates, priorities, n FROM arrivals WHERE lane = $1 FOR UPDATE
-		), cleared AS (UPDATE arrivals SET gates = '{}', priorities = '{}', n = '{}' WHERE lane = $1)
+		WITH was AS (SELECT gates, lines, n FROM arrivals WHERE lane = $1 FOR UPDATE
+		), cleared AS (UPDATE arrivals SET gates = '{}', lines = '{}', n = '{}' WHERE lane = $1)
 		INSERT INTO tallies AS t (state, gate, reason, lane, n)
-			SELECT 0, u.gate, u.priority::text, $1, sum(u.n) FROM was CROSS JOIN unnest(was.gates, was.priorities, was.n) u(gate, priority, n)
-				GROUP BY u.gate, u.priority ORDER BY u.gate, u.priority
+			SELECT 0, u.gate, u.line::text, $1, sum(u.n) FROM was CROSS JOIN unnest(was.gates, was.lines, was.n) u(gate, line, n)
+				GROUP BY u.gate, u.line ORDER BY u.gate, u.line
 			ON CONFLICT (state, gate, reason, lane) DO UPDATE SET n = t.n + excluded.n`
 	// longest is how many entries a list may have.
 	longest = 96
@@ -35,36 +37,36 @@ func (s *Store) arrive(t *tx, fresh []*parcel) (string, error) {
 	if s.arrived[t.lane] += len(counts); s.arrived[t.lane] > longest {
 		settle, s.arrived[t.lane] = fmt.Sprintf("EXECUTE settle_arrivals (%d);", t.lane), len(counts)
 	}
-	var gates, priorities, n []byte
+	var gates, lines, n []byte
 	for i, c := range counts {
 		if i > 0 {
-			gates, priorities, n = append(gates, ','), append(priorities, ','), append(n, ',')
+			gates, lines, n = append(gates, ','), append(lines, ','), append(n, ',')
 		}
 		gates = strconv.AppendInt(gates, c.gate, 10)
-		priorities = strconv.AppendInt(priorities, int64(c.priority), 10)
+		lines = strconv.AppendInt(lines, int64(c.line), 10)
 		n = strconv.AppendInt(n, int64(c.n), 10)
 	}
-	return fmt.Sprintf("%sEXECUTE arrive (%d,'{%s}','{%s}','{%s}')", settle, t.lane, gates, priorities, n), nil
+	return fmt.Sprintf("%sEXECUTE arrive (%d,'{%s}','{%s}','{%s}')", settle, t.lane, gates, lines, n), nil
 }
 
-// arrival is how many calls came of one gate and priority.
+// arrival is how many calls came of one line of a gate.
 type arrival struct {
-	gate     int64
-	priority int
-	n        int
+	gate int64
+	line queue.Line
+	n    int
 }
 
 func arrivals(fresh []*parcel) []arrival {
 	all := make([]arrival, len(fresh))
 	for i, p := range fresh {
-		all[i] = arrival{p.gate, p.Priority, 1}
+		all[i] = arrival{p.gate, p.line, 1}
 	}
 	slices.SortFunc(all, func(a, b arrival) int {
-		return cmp.Or(cmp.Compare(a.gate, b.gate), cmp.Compare(a.priority, b.priority))
+		return cmp.Or(cmp.Compare(a.gate, b.gate), cmp.Compare(a.line, b.line))
 	})
 	counts := all[:0]
 	for _, a := range all {
-		if last := len(counts) - 1; last >= 0 && counts[last].gate == a.gate && counts[last].priority == a.priority {
+		if last := len(counts) - 1; last >= 0 && counts[last].gate == a.gate && counts[last].line == a.line {
 			counts[last].n++
 			continue
 		}

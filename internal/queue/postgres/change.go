@@ -37,7 +37,7 @@ func (c *change) at() int64 {
 // The row of due, leases or ends is deleted that makes a call ours, and what
 // lies in it elsewhere follows from that.
 const (
-	fromDue    = `due d USING changes u WHERE d.gate = u.gate AND d.priority = u.priority AND d.next_at = u.was_at AND d.seq = u.seq`
+	fromDue    = `due d USING changes u WHERE d.gate = u.gate AND d.line = u.line AND d.next_at = u.was_at AND d.seq = u.seq`
 	fromLeases = `leases l USING changes u WHERE l.gate = u.gate AND l.seq = u.seq AND l.token = u.was_at`
 	fromEnds   = `ends e USING changes u WHERE e.kept_until = u.was_at AND e.seq = u.seq`
 
@@ -46,11 +46,11 @@ const (
 				$8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::integer[], $13::integer[], $14::integer[], $15::bigint[],
 				$16::text[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bytea[], $21::bytea[], $22::bigint[], $23::bigint[],
 				$24::bytea[])
-			u(seq, gate, priority, was_at, state, token, revision, next_at, expires, reason, class, status, attempts, waits, waited,
+			u(seq, gate, line, was_at, state, token, revision, next_at, expires, reason, class, status, attempts, waits, waited,
 			wait_source, delay, first_at, last_at, trail, note, ended, kept_until, answer)
 		), own AS (DELETE FROM %s RETURNING u.*
 		), again AS (
-			INSERT INTO due (gate, next_at, seq, expires, priority) SELECT gate, next_at, seq, expires, priority FROM own WHERE state = 0
+			INSERT INTO due (gate, next_at, seq, expires, line) SELECT gate, next_at, seq, expires, line FROM own WHERE state = 0
 		), over AS (
 			INSERT INTO ends (kept_until, seq, state) SELECT kept_until, seq, state FROM own WHERE state > 1
 		)
@@ -124,7 +124,7 @@ func (t *tx) save(changes []change, saved func(seq int64)) error {
 // arrays lays changes out as the columns of changed.
 func arrays(changes []change) ([]any, error) {
 	n := len(changes)
-	priority, state := make([]int16, n), make([]int16, n)
+	line, state := make([]int16, n), make([]int16, n)
 	revision, status, attempts, waits := make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, n)
 	reason, class, source := make([]string, n), make([]string, n), make([]string, n)
 	var big [12][]int64
@@ -136,7 +136,7 @@ func arrays(changes []change) ([]any, error) {
 		c := &changes[i]
 		f, l := &c.Facts, &c.Ladder
 		f.Reason, f.Class, l.WaitSource = fit(f.Reason), fit(f.Class), fit(l.WaitSource)
-		priority[i], state[i] = int16(f.Priority), int16(f.State)
+		line[i], state[i] = int16(c.line()), int16(f.State)
 		revision[i], status[i], attempts[i], waits[i] = int32(f.Revision), int32(f.Status), int32(l.Attempts), int32(l.Waits)
 		reason[i], class[i], source[i], answer[i] = f.Reason, f.Class, l.WaitSource, c.answer
 		for j, v := range [...]int64{c.seq, c.gate, c.at(), c.token, nanos(f.NextAt), nanos(f.Expires), int64(l.Waited),
@@ -148,7 +148,7 @@ func arrays(changes []change) ([]any, error) {
 			return nil, err
 		}
 	}
-	return []any{big[0], big[1], priority, big[2], state, big[3], revision, big[4], big[5], reason, class, status, attempts, waits,
+	return []any{big[0], big[1], line, big[2], state, big[3], revision, big[4], big[5], reason, class, status, attempts, waits,
 		big[6], source, big[7], big[8], big[9], trail, note, big[10], big[11], answer}, nil
 }
 

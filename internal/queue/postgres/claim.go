@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -46,19 +47,19 @@ type view struct {
 	lines         []line
 }
 
-// line is the calls of one priority in a gate.
+// line is the calls of one line in a gate.
 type line struct {
-	gate     int64
-	priority int
-	due      int64 // of its first call; 0: there is none
+	gate int64
+	line queue.Line
+	due  int64 // of its first call; 0: there is none
 }
 
 // viewGates finds the first call of each line: the index gives it, so that no
 // backlog is sorted.
 const viewGates = `SELECT v.gate, greatest(v.closed, coalesce(e.closed, 0)), v.paused OR coalesce(e.paused, false), v.most, v.served,
 		CASE WHEN v.most > 0 THEN (SELECT count(*)::integer FROM leases l WHERE l.gate = v.gate) ELSE 0 END,
-		q.priority, coalesce((SELECT next_at FROM due d WHERE d.gate = q.gate AND d.priority = q.priority ORDER BY next_at LIMIT 1), 0)
-	FROM (SELECT gate, priority FROM live GROUP BY gate, priority HAVING sum(n) > 0) q
+		q.line, coalesce((SELECT next_at FROM due d WHERE d.gate = q.gate AND d.line = q.line ORDER BY next_at LIMIT 1), 0)
+	FROM (SELECT gate, line FROM live GROUP BY gate, line HAVING sum(n) > 0) q
 		JOIN gates v USING (gate) LEFT JOIN gates e ON e.endpoint = v.endpoint AND e.key = '' ORDER BY v.gate`
 
 const overdue = `SELECT EXISTS (SELECT FROM leases WHERE until <= $1) OR EXISTS (SELECT FROM due WHERE expires > 0 AND expires <= $1)`
@@ -112,7 +113,7 @@ func (c *claiming) look() (late bool, views []view, err error) {
 	c.t.queue(viewGates).Query(func(rows pgx.Rows) error {
 		var v view
 		var l line
-		_, err := pgx.ForEachRow(rows, []any{&v.gate, &v.closed, &v.held, &v.most, &v.served, &v.running, &l.priority, &l.due}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&v.gate, &v.closed, &v.held, &v.most, &v.served, &v.running, &l.line, &l.due}, func() error {
 			if l.gate = v.gate; len(views) == 0 || views[len(views)-1].gate != v.gate {
 				views = append(views, v)
 			}
@@ -122,7 +123,6 @@ func (c *claiming) look() (late bool, views []view, err error) {
 		})
 		return err
 	})
-	c.t.queue("SELECT nextval('tokens')").QueryRow(func(r pgx.Row) error { return r.Scan(&c.token) })
 	if err := c.t.flush(); err != nil {
 		return false, nil, err
 	}
@@ -179,9 +179,9 @@ const lockGates = `SELECT gate, closed, paused, most, served FROM gates WHERE ga
 const countRunning = `SELECT g.gate, count(*)::integer FROM gates g JOIN leases l USING (gate) WHERE g.gate = ANY($1) AND g.most > 0 GROUP BY g.gate`
 
 // readHeads gives the first calls of lines, and the one behind them.
-const readHeads = `SELECT u.gate, u.priority, d.ctid, d.seq, d.next_at
-	FROM unnest($1::bigint[], $2::smallint[], $3::integer[]) u(gate, priority, n) CROSS JOIN LATERAL
-		(SELECT ctid, seq, next_at FROM due d WHERE d.gate = u.gate AND d.priority = u.priority AND (d.expires = 0 OR d.expires > $4)
+const readHeads = `SELECT u.gate, u.line, d.ctid, d.seq, d.next_at
+	FROM unnest($1::bigint[], $2::smallint[], $3::integer[]) u(gate, line, n) CROSS JOIN LATERAL
+		(SELECT ctid, seq, next_at FROM due d WHERE d.gate = u.gate AND d.line = u.line AND (d.expires = 0 OR d.expires > $4)
 			ORDER BY d.next_at, d.seq LIMIT u.n + 1) d`
 
 // shelf is what one gate may give, in the order in which it goes.
@@ -194,15 +194,19 @@ type shelf struct {
 
 // head is a call that is due.
 type head struct {
-	at        pgtype.TID // of its row in due
-	seq, rank int64
+	at              pgtype.TID // of its row in due
+	gate, seq, rank int64
+	line            queue.Line
 }
 
-// add puts a call of a priority on the shelf, or notes when it will be due.
-func (s *shelf) add(h head, priority int, due, now int64) {
+// Lane is whose turn it is.
+func (h head) Lane() int { return h.line.Lane() }
+
+// add puts a call on the shelf, or notes when it will be due.
+func (s *shelf) add(h head, due, now int64) {
 	switch {
 	case due <= now:
-		h.rank = queue.Rank(time.Unix(0, due), priority)
+		h.rank = queue.Rank(time.Unix(0, due), h.line.Priority())
 		s.heads = append(s.heads, h)
 	case s.soon == 0 || due < s.soon:
 		s.soon = due
@@ -229,6 +233,7 @@ func (c *claiming) shelves(ready []view) ([]*shelf, error) {
 	})
 	for _, s := range all {
 		slices.SortFunc(s.heads, func(a, b head) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq, b.seq)) })
+		s.heads = queue.Turns(s.heads, c.s.turns.last(s.gate))
 		s.heads = s.heads[:min(len(s.heads), s.room)]
 	}
 	slices.SortFunc(all, func(a, b *shelf) int { return cmp.Or(cmp.Compare(a.served, b.served), cmp.Compare(a.gate, b.gate)) })
@@ -239,12 +244,12 @@ func (c *claiming) shelves(ready []view) ([]*shelf, error) {
 func (c *claiming) lock(ready []view, how string) (all []*shelf, err error) {
 	ids := make([]int64, len(ready))
 	var gates []int64
-	var priorities []int16
+	var lines []int16
 	var n []int32
 	for i := range ready {
 		ids[i] = ready[i].gate
 		for _, l := range ready[i].lines {
-			gates, priorities, n = append(gates, l.gate), append(priorities, int16(l.priority)), append(n, int32(c.room(&ready[i])))
+			gates, lines, n = append(gates, l.gate), append(lines, int16(l.line)), append(n, int32(c.room(&ready[i])))
 		}
 	}
 	of := make(map[int64]*shelf, len(ready))
@@ -269,13 +274,12 @@ func (c *claiming) lock(ready []view, how string) (all []*shelf, err error) {
 		})
 		return err
 	})
-	c.t.queue(readHeads, gates, priorities, n, c.at).Query(func(rows pgx.Rows) error {
-		var gate, due int64
-		var priority int
+	c.t.queue(readHeads, gates, lines, n, c.at).Query(func(rows pgx.Rows) error {
+		var due int64
 		var h head
-		_, err := pgx.ForEachRow(rows, []any{&gate, &priority, &h.at, &h.seq, &due}, func() error {
-			if s := of[gate]; s != nil { // else another gateway holds it
-				s.add(h, priority, due, c.at)
+		_, err := pgx.ForEachRow(rows, []any{&h.gate, &h.line, &h.at, &h.seq, &due}, func() error {
+			if s := of[h.gate]; s != nil { // else another gateway holds it
+				s.add(h, due, c.at)
 			}
 			return nil
 		})
@@ -319,9 +323,21 @@ const leaseCalls = `WITH took AS (
 		UPDATE gates g SET served = $5 FROM (SELECT gate FROM took GROUP BY gate) k WHERE g.gate = k.gate
 	) SELECT ` + columns + `, c.trail, c.request FROM leased l JOIN calls c USING (seq)`
 
+// unsynced lets a claim not wait for the disk. If the server crashes before it
+// is there, it was not: the calls are queued, and what their worker settles is
+// refused. Of a write nothing was sent by then, since its begin does wait, and
+// what is on the disk before that one's record is there too
+// (postgresql.org/docs, "Asynchronous Commit").
+const unsynced = "SET LOCAL synchronous_commit = off"
+
 // lease hands the picked calls out, and commits. Whoever else has changed one of
-// them in this instant has put its row in due elsewhere.
+// them in this instant has put its row in due elsewhere. The token is random: a
+// counter of the server could give one of a claim that a crash has undone again.
 func (c *claiming) lease(picks []head) error {
+	c.token = 1 + rand.Int64N(math.MaxInt64)
+	if c.ask.Begins {
+		c.t.queue(unsynced)
+	}
 	until := c.now.Add(c.ask.Lease)
 	at, seqs, place := make([]pgtype.TID, len(picks)), make([]int64, len(picks)), make(map[int64]int, len(picks))
 	for i, h := range picks {
@@ -342,7 +358,11 @@ func (c *claiming) lease(picks []head) error {
 		return rows.Err()
 	})
 	c.got = got
-	return c.t.commit()
+	if err := c.t.commit(); err != nil {
+		return err
+	}
+	c.s.turns.took(picks)
+	return nil
 }
 
 // taken is a call that was handed out, still sealed.

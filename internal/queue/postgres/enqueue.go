@@ -20,6 +20,7 @@ type parcel struct {
 	id     string
 	given  bool // the id came with the call
 	gate   int64
+	line   queue.Line
 	sealed []byte
 	prints []queue.Print
 	now    time.Time
@@ -58,6 +59,7 @@ func (s *Store) pack(ctx context.Context, now time.Time, c *queue.Call, p *parce
 	if err := c.Check(); err != nil {
 		return err
 	}
+	p.line = queue.LineOf(c.Tenant, c.Priority)
 	if len(c.ID) > maxID || !fits(c.ID, c.Endpoint, c.Gate, c.Method, c.Template, c.Tenant, c.CorrelationID, c.TraceParent) {
 		return fmt.Errorf("call to %.64q: its id is longer than %d bytes, or a word of it is not text in UTF-8: %w",
 			c.Endpoint, maxID, queue.ErrInvalid)
@@ -301,7 +303,7 @@ func (p *parcel) window() time.Duration {
 const (
 	copyCalls = `COPY calls (seq, gate, not_before, expires, created, next_at, size, priority, repeatable, id, method, template, tenant,
 		correlation, traceparent, request) FROM STDIN BINARY`
-	copyDue  = `COPY due (gate, next_at, seq, expires, priority) FROM STDIN BINARY`
+	copyDue  = `COPY due (gate, next_at, seq, expires, line) FROM STDIN BINARY`
 	copyKeys = `COPY taken (print, body, key, id, until) FROM STDIN BINARY`
 	// another gateway may have taken one anew
 	dropKeys = `DELETE FROM taken t USING unnest($1::bytea[], $2::bigint[]) u(print, until)
@@ -366,7 +368,7 @@ func (f *flight) calls(fresh []*parcel) {
 	for _, p := range fresh {
 		f.row(5)
 		f.bigints(p.gate, p.due(), p.seq, nanos(p.Expires))
-		f.smallint(int16(p.Priority))
+		f.smallint(int16(p.line))
 	}
 	f.done()
 }

@@ -115,11 +115,11 @@ func (s *Store) SetGate(ctx context.Context, now time.Time, change queue.GateCha
 	})
 }
 
-// gatesQuery finds the longest due call of each gate by the head of each priority.
+// gatesQuery finds the longest due call of each gate by the head of each line.
 const gatesQuery = `SELECT g.endpoint, g.key, g.closed, g.source, g.paused, g.most, g.served, l.running,
 		coalesce((SELECT sum(n) FROM live t WHERE t.gate = g.gate), 0)::bigint - l.running,
-		coalesce((SELECT min(h.next_at) FROM generate_series(0, 9) p CROSS JOIN LATERAL (SELECT next_at FROM due d
-			WHERE d.gate = g.gate AND d.priority = p::smallint ORDER BY next_at LIMIT 1) h), 0)
+		coalesce((SELECT min(h.next_at) FROM (SELECT line FROM live WHERE gate = g.gate GROUP BY line) q CROSS JOIN LATERAL
+			(SELECT next_at FROM due d WHERE d.gate = g.gate AND d.line = q.line ORDER BY next_at LIMIT 1) h), 0)
 	FROM gates g CROSS JOIN LATERAL (SELECT count(*) AS running FROM leases l WHERE l.gate = g.gate) l ORDER BY g.endpoint, g.key`
 
 // Gates implements queue.Gates.

@@ -14,7 +14,7 @@ import (
 // other out.
 //
 // Counts are spread over lanes, so that those who enqueue at once do not wait
-// for one another. Calls that have not ended are counted by priority, whether
+// for one another. Calls that have not ended are counted by line, whether
 // they run or not: so a claim counts nothing, and knows where it need not look.
 // Those that arrive are counted in arrivals at first. What runs is counted by the
 // rows of leases.
@@ -27,7 +27,7 @@ type ledger struct {
 type tally struct {
 	state  queue.State
 	gate   int64
-	reason string // of what has not ended: its priority
+	reason string // of what has not ended: its line
 }
 
 // mark is what changes in the row of a gate.
@@ -40,8 +40,8 @@ type mark struct {
 const lanes = 16
 
 // live counts n calls of a gate more (or fewer) that have not ended.
-func (l *ledger) live(gate int64, priority, n int) {
-	l.count(tally{queue.Queued, gate, strconv.Itoa(priority)}, n)
+func (l *ledger) live(gate int64, line queue.Line, n int) {
+	l.count(tally{queue.Queued, gate, strconv.Itoa(int(line))}, n)
 }
 
 // move counts n calls like this one more (or fewer) in the state that it has.
@@ -50,7 +50,7 @@ func (l *ledger) move(r *row, s queue.State, reason string, n int) {
 		l.count(tally{s, r.gate, reason}, n)
 		return
 	}
-	l.live(r.gate, r.Priority, n)
+	l.live(r.gate, r.line(), n)
 }
 
 func (l *ledger) count(k tally, n int) {

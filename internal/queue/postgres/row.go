@@ -34,6 +34,9 @@ type row struct {
 	damaged          bool // not all of it could be read
 }
 
+// line is where it stands while it is queued.
+func (r *row) line() queue.Line { return queue.LineOf(r.Tenant, r.Priority) }
+
 // fields are where columns go.
 func (r *row) fields(more ...any) []any {
 	f, t := &r.Facts, &r.times

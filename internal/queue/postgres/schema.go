@@ -12,7 +12,7 @@ import (
 
 // unreleased is how many versions of the schema there were before the first
 // release. What they hold is not brought up.
-const unreleased = 2
+const unreleased = 3
 
 // migrations bring an older schema up, all in one transaction. What has been
 // released is never changed; a change is a new entry.
@@ -30,8 +30,6 @@ const unreleased = 2
 // only. What is sealed does not shrink, and is not tried to. Words are compared
 // byte by byte, whatever the collation of the database.
 var migrations = []string{`
-CREATE SEQUENCE tokens;
-
 CREATE TABLE gates (
 	gate bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	endpoint text COLLATE "C" NOT NULL,
@@ -87,9 +85,9 @@ CREATE TABLE due (
 	next_at bigint NOT NULL,
 	seq bigint NOT NULL,
 	expires bigint NOT NULL,
-	priority smallint NOT NULL
+	line smallint NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX line ON due (gate, priority, next_at, seq);
+CREATE INDEX lines ON due (gate, line, next_at, seq);
 CREATE INDEX expiring ON due (expires) WHERE expires > 0;
 
 CREATE TABLE leases (
@@ -142,13 +140,13 @@ CREATE TABLE tallies (
 CREATE TABLE arrivals (
 	lane smallint PRIMARY KEY,
 	gates bigint[] NOT NULL,
-	priorities smallint[] NOT NULL,
+	lines smallint[] NOT NULL,
 	n integer[] NOT NULL
 ) WITH (fillfactor = 10);
 
 CREATE VIEW live AS
-	SELECT gate, reason::smallint AS priority, n FROM tallies WHERE state = 0
-	UNION ALL SELECT u.gate, u.priority, u.n FROM arrivals a CROSS JOIN unnest(a.gates, a.priorities, a.n) u(gate, priority, n);
+	SELECT gate, reason::smallint AS line, n FROM tallies WHERE state = 0
+	UNION ALL SELECT u.gate, u.line, u.n FROM arrivals a CROSS JOIN unnest(a.gates, a.lines, a.n) u(gate, line, n);
 `}
 
 // migrate brings the schema up to the newest version, and refuses one that is

@@ -8,9 +8,10 @@
 // lasts as long as the worker renews it; when it has run out any gateway takes
 // the call over, and the token of the claim fences off what the former owner
 // still writes. Steps that come together are written in one transaction, and
-// answered when the server has them on its disk: an enqueue and a settlement
-// take one round trip, since they are written first, and looked into only if
-// the server refuses them.
+// answered when the server has them on its disk, but for claims whose writes
+// are begun by a step of their own: an enqueue and a settlement take one round
+// trip, since they are written first, and looked into only if the server
+// refuses them.
 //
 // Limits: the clocks of the gateways must agree, and a server is refused whose
 // clock differs by more than MaxSkew. A connection through a pooler must be a
@@ -73,6 +74,7 @@ type Store struct {
 	arrived [lanes]int
 	gates   gateIDs
 	leases  leases
+	turns   turns
 	doors   doors
 	flights flights
 

@@ -64,6 +64,9 @@ func (m *model) enqueue(t *rapid.T) {
 	c.Priority = rapid.IntRange(0, 9).Draw(t, "priority")
 	c.Repeatable = rapid.Bool().Draw(t, "repeatable")
 	c.Key = rapid.SampledFrom([]string{"", "k1", "k2", "k3"}).Draw(t, "key")
+	if c.Key != "" {
+		c.Tenant = "t" + c.Key[1:] // another tenant's call under it would be a conflict
+	}
 	k := &kept{id: c.ID, gate: c.Gate, lane: queue.LineOf(c.Tenant, 0).Lane(), key: c.Key, priority: c.Priority, due: m.now, repeatable: c.Repeatable, order: m.n}
 	if d := rapid.IntRange(0, 3).Draw(t, "delay"); d > 0 {
 		c.NotBefore = m.now.Add(time.Duration(d) * time.Second)
