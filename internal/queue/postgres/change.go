@@ -63,7 +63,7 @@ const (
 	// allOrNone fails (22012) unless all are ours: what follows from a change can
 	// then be sent with it.
 	allOrNone = ` AND 1 / (CASE WHEN (SELECT count(*) FROM own) = cardinality($1) THEN 1 ELSE 0 END) = 1`
-	returning = ` RETURNING c.seq`
+	returning = ` RETURNING c.seq, u.was_at`
 )
 
 // saveHeld saves what is still held by all claims, or nothing.
@@ -87,9 +87,9 @@ func (t *tx) saveAll(changes []change) error {
 	return t.commit()
 }
 
-// save queues an update of the calls and tells the numbers of those that were
-// still what they were. The order of changes is that in which rows are locked.
-func (t *tx) save(changes []change, saved func(seq int64)) error {
+// save queues an update of the calls and tells the place and at of those that
+// were still what they were. The order of changes is that in which rows are locked.
+func (t *tx) save(changes []change, saved func(seq, at int64)) error {
 	parts := map[string][]change{}
 	for _, c := range changes {
 		from := fromLeases
@@ -110,9 +110,9 @@ func (t *tx) save(changes []change, saved func(seq int64)) error {
 			return err
 		}
 		t.queue(saving[from], a...).Query(func(rows pgx.Rows) error {
-			var seq int64
-			_, err := pgx.ForEachRow(rows, []any{&seq}, func() error {
-				saved(seq)
+			var seq, at int64
+			_, err := pgx.ForEachRow(rows, []any{&seq, &at}, func() error {
+				saved(seq, at)
 				return nil
 			})
 			return err

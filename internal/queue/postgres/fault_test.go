@@ -143,6 +143,54 @@ func TestACrashOfTheServerLosesNothingThatWasAcknowledged(t *testing.T) {
 	}
 }
 
+// TestACrashThatUndoesAClaimFencesItOff claims, and crashes the server before
+// the claim is on its disk: whoever claims the calls next has them alone. The
+// write that was begun is on the disk.
+func TestACrashThatUndoesAClaimFencesItOff(t *testing.T) {
+	o := breakable(t)
+	configure(t, "wal_writer_delay", "10000")
+	s := open(t, o)
+	now := time.Now().Add(time.Minute) // of all claims
+	begun := get("begun", "k")
+	begun.Method, begun.Repeatable = "POST", false
+	enqueue(t, s, begun)
+	ask := queue.Ask{Worker: "w", Max: 8, Share: 8, Lease: time.Hour, Begins: true}
+	first, err := s.Claim(t.Context(), now, ask)
+	if err != nil || len(first.Claims) != 1 {
+		t.Fatalf("claim: got %d calls, %v, want one", len(first.Claims), err)
+	}
+	if lost, err := s.Begin(t.Context(), first.Claims); err != nil || len(lost) > 0 {
+		t.Fatalf("begin: got %v, %v", lost, err)
+	}
+	enqueue(t, s, get("claimed", "k"))
+	undone, err := s.Claim(t.Context(), now, ask)
+	if err != nil || len(undone.Claims) != 1 {
+		t.Fatalf("claim: got %d calls, %v, want one", len(undone.Claims), err)
+	}
+	crash(t, string(o.Address))
+	var again []queue.Claim
+	for len(again) == 0 && time.Now().Before(now) {
+		b, err := s.Claim(t.Context(), now, ask)
+		if err != nil && !errors.Is(err, queue.ErrStorage) {
+			t.Fatal(err)
+		}
+		again = b.Claims
+	}
+	if len(again) != 1 || again[0].ID != "claimed" {
+		t.Fatalf("claimed after the crash: got %d calls, want the one whose claim it undid", len(again))
+	}
+	lost, err := s.Settle(t.Context(), time.Now(), []queue.Settlement{
+		done(undone.Claims[0]), done(first.Claims[0]), done(again[0]),
+	})
+	if err != nil || len(lost) != 1 || lost[0] != "claimed" {
+		t.Errorf("settled under the claim that was undone, the one before it and the one after the crash: got %v, %v lost, want only that", lost, err)
+	}
+}
+
+func done(c queue.Claim) queue.Settlement {
+	return queue.Settlement{ID: c.ID, Lease: c.Lease, Outcome: queue.Outcome{State: queue.Done}}
+}
+
 // listed names all calls of a store.
 func listed(t *testing.T, s *postgres.Store) map[string]bool {
 	all := map[string]bool{}

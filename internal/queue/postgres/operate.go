@@ -49,7 +49,7 @@ func (t *tx) request(r *row) (sealed []byte, err error) {
 func (t *tx) saveOne(c change) error {
 	c.token = 0
 	was := errMet
-	if err := t.save([]change{c}, func(int64) { was = nil }); err != nil {
+	if err := t.save([]change{c}, func(_, _ int64) { was = nil }); err != nil {
 		return err
 	}
 	if err := t.flush(); err != nil || was != nil {

@@ -63,7 +63,7 @@ func (s *Store) move(t *tx, now time.Time, rows []*row, o func(*row) queue.Outco
 		r.Apply(now, &out, s.keep)
 		r.token = 0
 	}
-	if err := t.save(changes, func(int64) {}); err != nil {
+	if err := t.save(changes, func(_, _ int64) {}); err != nil {
 		return err
 	}
 	t.follow(changes)

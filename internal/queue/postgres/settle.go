@@ -70,7 +70,7 @@ func (s *Store) settle(ctx context.Context, lane int, group []*step[*ends]) erro
 	begun, sure := false, true
 	err := s.attempt(ctx, "settle calls in "+s.name, func(t *tx) error {
 		t.lane = lane
-		b := &settling{s: s, t: t, rows: map[hold]*row{}, saved: map[int64]bool{}}
+		b := &settling{s: s, t: t, rows: map[hold]*row{}, saved: map[saved]bool{}}
 		if err := b.load(holds); err != nil {
 			return err
 		}
@@ -97,9 +97,13 @@ type settling struct {
 	s     *Store
 	t     *tx
 	rows  map[hold]*row // of the claims that may still be held
-	saved map[int64]bool
+	saved map[saved]bool
 	doubt bool // some were perhaps settled before
 }
+
+// saved names a claim by the place of its call: a call may be in a group twice,
+// under a claim that was lost and one that was not.
+type saved struct{ seq, token int64 }
 
 // load finds the rows of claims: in memory, else in the database.
 func (b *settling) load(holds []hold) error {
@@ -155,7 +159,7 @@ func (b *settling) apply(group []*step[*ends]) []change {
 // settle saves the calls that are still held, finds out about the others, and
 // writes what follows.
 func (b *settling) settle(group []*step[*ends], changes []change) error {
-	if err := b.t.save(changes, func(seq int64) { b.saved[seq] = true }); err != nil {
+	if err := b.t.save(changes, func(seq, token int64) { b.saved[saved{seq, token}] = true }); err != nil {
 		return err
 	}
 	if err := b.t.flush(); err != nil {
@@ -167,7 +171,7 @@ func (b *settling) settle(group []*step[*ends], changes []change) error {
 	for _, st := range group {
 		b.report(st.in)
 	}
-	changes = slices.DeleteFunc(changes, func(c change) bool { return !b.saved[c.seq] })
+	changes = slices.DeleteFunc(changes, func(c change) bool { return !b.saved[saved{c.seq, c.held}] })
 	b.t.follow(changes)
 	return b.t.commit()
 }
@@ -180,7 +184,7 @@ func (b *settling) settledBefore(changes []change) error {
 	}
 	var seqs, tokens []int64
 	for _, c := range changes {
-		if !b.saved[c.seq] {
+		if !b.saved[saved{c.seq, c.held}] {
 			seqs, tokens = append(seqs, c.seq), append(tokens, c.held)
 		}
 	}
@@ -200,7 +204,7 @@ func (b *settling) settledBefore(changes []change) error {
 func (b *settling) report(e *ends) {
 	for i := range e.claims {
 		c := &e.claims[i]
-		if r := b.rows[hold{c.ID, c.Lease.Token}]; r != nil && !b.saved[r.seq] {
+		if r := b.rows[hold{c.ID, c.Lease.Token}]; r != nil && !b.saved[saved{r.seq, c.Lease.Token}] {
 			e.lost = append(e.lost, c.ID)
 		}
 	}

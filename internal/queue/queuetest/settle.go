@@ -8,6 +8,21 @@ import (
 )
 
 var settleFacts = []fact{
+	{"OfTwoClaimsOfACallOnlyTheLaterIsSettled", func(r *rig) {
+		r.enqueue(read("a"))
+		first := r.claim(1)[0]
+		r.pass(2 * lease)
+		second := r.claim(1)[0]
+		lost, err := r.s.Settle(r.Context(), r.now, []queue.Settlement{
+			{ID: "a", Lease: first.Lease, Outcome: queue.Outcome{State: queue.Dead, Reason: "r"}},
+			{ID: "a", Lease: second.Lease, Outcome: queue.Outcome{State: queue.Done}},
+		})
+		r.ok(err)
+		r.same("lost", lost, []string{"a"})
+		counts, err := r.s.Counts(r.Context())
+		r.ok(err)
+		r.same("counts", counts, []queue.Count{{Endpoint: "sierra", State: queue.Done, N: 1}})
+	}},
 	{"ADoneCallKeepsItsAnswerAndLosesItsBody", func(r *rig) {
 		answer := queue.Result{Status: 201, Header: http.Header{"Etag": {`"1"`}}, Body: []byte("made")}
 		r.end(write("a"), queue.Outcome{State: queue.Done, Class: "ok", Answer: &answer,
