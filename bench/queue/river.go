@@ -90,7 +90,7 @@ func newRiver[Tx any](ctx context.Context, driver riverdriver.Driver[Tx], schema
 	client, err := river.NewClient(driver, &river.Config{
 		Logger: slog.New(slog.DiscardHandler), Workers: workers, Schema: schema,
 		FetchCooldown: river.FetchCooldownMin, FetchPollInterval: river.FetchPollIntervalMin,
-		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 256}},
+		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: slots}},
 	})
 	return &riverQueue[Tx]{driver: driver, client: client, schema: schema, end: end}, err
 }

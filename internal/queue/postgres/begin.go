@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/heedproject/heed/internal/queue"
 	"github.com/jackc/pgx/v5"
@@ -39,8 +40,9 @@ func (s *Store) begin(ctx context.Context, _ int, group []*step[*begins]) error 
 	var held map[hold]bool
 	err := s.attempt(ctx, "begin calls in "+s.name, func(t *tx) error {
 		held = map[hold]bool{}
-		t.queue(`UPDATE leases l SET begun = true FROM unnest($1::text[], $2::bigint[]) u(id, token) JOIN calls c USING (id)
-			WHERE l.gate = c.gate AND l.seq = c.seq AND l.token = u.token RETURNING u.id, l.token`, ids, tokens).Query(readHolds(held))
+		t.queue(`UPDATE leases l SET begun = $3 FROM unnest($1::text[], $2::bigint[]) u(id, token) JOIN calls c USING (id)
+			WHERE l.gate = c.gate AND l.seq = c.seq AND l.token = u.token RETURNING u.id, l.token`, ids, tokens, nanos(time.Now())).
+			Query(readHolds(held))
 		return t.commit()
 	})
 	if err != nil {

@@ -334,8 +334,10 @@ const unsynced = "SET LOCAL synchronous_commit = off"
 // them in this instant has put its row in due elsewhere. The token is random: a
 // counter of the server could give one of a claim that a crash has undone again.
 func (c *claiming) lease(picks []head) error {
+	begun := c.at
 	c.token = 1 + rand.Int64N(math.MaxInt64)
 	if c.ask.Begins {
+		begun = 0
 		c.t.queue(unsynced)
 	}
 	until := c.now.Add(c.ask.Lease)
@@ -344,7 +346,7 @@ func (c *claiming) lease(picks []head) error {
 		at[i], seqs[i], place[h.seq] = h.at, h.seq, i
 	}
 	got := make([]*taken, len(picks))
-	c.t.queue(leaseCalls, at, seqs, c.token, nanos(until), c.at, !c.ask.Begins).Query(func(rows pgx.Rows) error {
+	c.t.queue(leaseCalls, at, seqs, c.token, nanos(until), c.at, begun).Query(func(rows pgx.Rows) error {
 		var k taken
 		fields := k.fields(&k.trail, &k.sealed) // of one row after the other
 		for rows.Next() {

@@ -34,7 +34,7 @@ const (
 // rescued says what becomes of a call whose lease has run out: what was not
 // begun was certainly not sent.
 func rescued(r *row) queue.Outcome {
-	if !r.begun && !r.damaged {
+	if r.begun == 0 && !r.damaged {
 		return queue.Outcome{State: queue.Queued, Reason: queue.ReasonHandedBack}
 	}
 	return queue.Rescue(&r.Facts)

@@ -15,7 +15,7 @@ import (
 const stateOf = `CASE WHEN l.seq IS NULL THEN c.state ELSE 1::smallint END`
 
 // columns of a call, joined with its lease, in the order in which a row scans them.
-const columns = stateOf + `, coalesce(l.token, c.token), coalesce(l.begun, false), ` + factColumns
+const columns = stateOf + `, coalesce(l.token, c.token), coalesce(l.begun, 0), ` + factColumns
 
 const factColumns = `c.seq, c.gate, c.id, c.method, c.template, c.tenant, c.priority, c.correlation, c.traceparent,
 	c.repeatable, c.size, c.revision, c.reason, c.class, c.status, c.attempts, c.waits, c.wait_source,
@@ -30,7 +30,7 @@ type row struct {
 	trail, note      []byte
 	times            [8]int64 // as they lie in the database, whatever becomes of Facts
 	waited, delay    int64
-	begun            bool // it may have been sent under its lease
+	begun            int64 // since when it may have been sent under its lease; 0: it was not
 	damaged          bool // not all of it could be read
 }
 
@@ -51,6 +51,7 @@ func (r *row) fields(more ...any) []any {
 func (r *row) read() error {
 	f := &r.Facts
 	f.Endpoint, f.Gate, f.State = r.key.endpoint, r.key.key, queue.State(r.state)
+	f.Begun = instant(r.begun)
 	f.Ladder.Waited, f.Ladder.Delay = time.Duration(r.waited), time.Duration(r.delay)
 	for i, t := range []*time.Time{&f.NotBefore, &f.Expires, &f.Created, &f.NextAt, &f.Ladder.First, &f.Ladder.Last,
 		&f.Ended, &f.KeptUntil} {

@@ -95,7 +95,7 @@ CREATE TABLE leases (
 	seq bigint NOT NULL,
 	token bigint NOT NULL,
 	until bigint NOT NULL,
-	begun boolean NOT NULL,
+	begun bigint NOT NULL,
 	PRIMARY KEY (gate, seq)
 ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX running_out ON leases (until);

@@ -155,9 +155,12 @@ var beginFacts = []fact{
 		lost, err := b.Begin(r.Context(), r.ask(ask).Claims)
 		r.ok(err)
 		r.same("lost", len(lost), 0)
+		begun := r.get("a").Begun
+		r.same("it is told since when it may have been sent", begun.IsZero(), false)
 		r.pass(lease)
 		r.same("again", ids(r.ask(ask).Claims), []string{})
 		r.state("a", queue.Unknown)
+		r.same("its attempt began", r.get("a").Ladder.Last, begun)
 	}},
 	{"WhatWasTakenBackIsNotBegun", func(r *rig) {
 		b := r.beginner()
