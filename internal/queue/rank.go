@@ -66,6 +66,16 @@ func Rescue(f *Facts) Outcome {
 	return o
 }
 
+// Unbegun says what becomes of a call whose lease was lost before its worker
+// said that it begins. A write was certainly not sent; what may be repeated may
+// have been, as nobody says that of it.
+func Unbegun(f *Facts) Outcome {
+	if f.Repeatable {
+		return Outcome{State: Queued, Reason: ReasonLeaseLost}
+	}
+	return Outcome{State: Queued, Reason: ReasonHandedBack}
+}
+
 // Explain writes the note for a call that ended as o says. f is the call after
 // the outcome was applied.
 func Explain(f *Facts, o *Outcome) Note {

@@ -31,11 +31,10 @@ const (
 	expired = fromWaiting + " WHERE d.expires > 0 AND d.expires <= $1 ORDER BY d.expires LIMIT $2 FOR UPDATE OF d SKIP LOCKED"
 )
 
-// rescued says what becomes of a call whose lease has run out: what was not
-// begun was certainly not sent.
+// rescued says what becomes of a call whose lease has run out.
 func rescued(r *row) queue.Outcome {
 	if r.begun == 0 && !r.damaged {
-		return queue.Outcome{State: queue.Queued, Reason: queue.ReasonHandedBack}
+		return queue.Unbegun(&r.Facts)
 	}
 	return queue.Rescue(&r.Facts)
 }

@@ -31,7 +31,7 @@ type row struct {
 	times            [8]int64 // as they lie in the database, whatever becomes of Facts
 	waited, delay    int64
 	begun            int64 // since when it may have been sent under its lease; 0: it was not
-	damaged          bool // not all of it could be read
+	damaged          bool  // not all of it could be read
 }
 
 // line is where it stands while it is queued.

@@ -148,6 +148,19 @@ var beginFacts = []fact{
 		r.same("again", ids(r.ask(ask).Claims), []string{"a"})
 		r.same("no attempt was made", r.get("a").Ladder, queue.Ladder{})
 	}},
+	{"WhatMayBeRepeatedIsNotCalledUnsentWhenItsLeaseIsLost", func(r *rig) {
+		r.beginner()
+		r.enqueue(read("a"), write("b"))
+		ask := queue.Ask{Max: 10, Share: 8, Lease: lease, Begins: true}
+		r.same("claims", len(r.ask(ask).Claims), 2)
+		r.pass(lease)
+		again := r.ask(ask).Claims
+		reasons := map[string]string{}
+		for _, c := range again {
+			reasons[c.ID] = c.Reason
+		}
+		r.same("reasons", reasons, map[string]string{"a": queue.ReasonLeaseLost, "b": queue.ReasonHandedBack})
+	}},
 	{"ABegunWriteIsUnknownWhenItsLeaseIsLost", func(r *rig) {
 		b := r.beginner()
 		r.enqueue(write("a"))
