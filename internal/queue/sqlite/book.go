@@ -60,21 +60,12 @@ type gate struct {
 	queued, running int
 	// idle is when the next call may be due, as far as is known: never later
 	// than the truth, so that nothing is overlooked.
-	idle  int64
-	none  uint16    // bit p: certainly no call of priority p is in the index
-	fresh []arrival // in order
-	all   *gate     // of the whole endpoint; nil: none
-}
-
-// priorities are 0 to 9.
-const priorities = 10
-
-func (g *gate) has(priority int) bool { return g.none&(1<<priority) == 0 }
-
-// wait notes that a call is in the index.
-func (g *gate) wait(priority int, at int64) {
-	g.idle = min(g.idle, at)
-	g.none &^= 1 << priority
+	idle   int64
+	index  lines             // which may have a call in the index, once learnt
+	learnt bool              // nothing in the index is of another line
+	fresh  map[int][]arrival // of each lane, in order
+	turn   int               // the lane that had the last one
+	all    *gate             // of the whole endpoint; nil: none
 }
 
 type tally struct {

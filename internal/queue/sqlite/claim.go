@@ -106,30 +106,17 @@ func array(seqs []int64) string {
 	return string(append(text, ']'))
 }
 
-// head is a call that is due.
-type head struct {
-	seq  int64
-	rank int64
-}
-
-// line is what one gate may give.
-type line struct {
-	*gate
-	heads []head
-	all   bool // nothing else of the gate is due
-}
-
 func (b *book) claim(now time.Time, ask queue.Ask) hand {
 	var h hand
 	at := nanos(now)
 	next := int64(math.MaxInt64)
-	lines := b.lines(at, ask, &next)
-	for len(h.sealed) < ask.Max && len(lines) > 0 { // again if some had expired
+	offers := b.offers(at, ask, &next)
+	for len(h.sealed) < ask.Max && len(offers) > 0 { // again if some had expired
 		var seqs []int64
-		seqs, lines = b.draw(lines, ask.Max-len(h.sealed), at, &next)
+		seqs, offers = b.draw(offers, ask.Max-len(h.sealed), at, &next)
 		b.lease(now, seqs, ask, &h)
 	}
-	if len(lines) > 0 {
+	if len(offers) > 0 {
 		next = at
 	}
 	if next < math.MaxInt64 {
@@ -139,31 +126,32 @@ func (b *book) claim(now time.Time, ask queue.Ask) hand {
 }
 
 // draw takes up to n calls, one of each gate in turn.
-func (b *book) draw(lines []line, n int, at int64, next *int64) (seqs []int64, left []line) {
-	for len(seqs) < n && len(lines) > 0 {
-		kept := lines[:0]
-		for _, l := range lines {
+func (b *book) draw(offers []offer, n int, at int64, next *int64) (seqs []int64, left []offer) {
+	for len(seqs) < n && len(offers) > 0 {
+		kept := offers[:0]
+		for _, o := range offers {
 			if len(seqs) == n {
-				kept = append(kept, l)
+				kept = append(kept, o)
 				continue
 			}
-			seqs = append(seqs, l.heads[0].seq)
-			l.served = at
-			b.served[l.gate] = true
-			if l.heads = l.heads[1:]; len(l.heads) > 0 {
-				kept = append(kept, l)
-			} else if l.all {
-				*next = min(*next, b.rest(l.gate, at))
+			seqs = append(seqs, o.heads[0].seq)
+			o.served = at
+			b.served[o.gate] = true
+			b.turned(o.gate, o.heads[0].Lane())
+			if o.heads = o.heads[1:]; len(o.heads) > 0 {
+				kept = append(kept, o)
+			} else if o.all {
+				*next = min(*next, b.rest(&o))
 			}
 		}
-		lines = kept
+		offers = kept
 	}
-	return seqs, lines
+	return seqs, offers
 }
 
-// lines finds the gates that may give something, the one served longest ago
+// offers finds the gates that may give something, the one served longest ago
 // first, and when another one may.
-func (b *book) lines(at int64, ask queue.Ask, next *int64) []line {
+func (b *book) offers(at int64, ask queue.Ask, next *int64) []offer {
 	var ready []*gate
 	for _, g := range b.gates {
 		open, held := g.openAt()
@@ -176,40 +164,19 @@ func (b *book) lines(at int64, ask queue.Ask, next *int64) []line {
 		}
 	}
 	slices.SortFunc(ready, func(a, b *gate) int { return cmp.Or(cmp.Compare(a.served, b.served), cmp.Compare(a.id, b.id)) })
-	var lines []line
+	var offers []offer
 	for _, g := range ready {
-		if len(lines) >= ask.Max {
+		if len(offers) >= ask.Max {
 			*next = at // those behind have their turn at the next claim
 			break
 		}
-		n := min(g.room(ask), ask.Max)
-		l := line{gate: g, heads: b.due(g, at, n)}
-		l.all = len(l.heads) < n
-		if len(l.heads) > 0 {
-			lines = append(lines, l)
+		if o := b.due(g, at, min(g.room(ask), ask.Max)); len(o.heads) > 0 {
+			offers = append(offers, o)
 		} else {
-			*next = min(*next, b.rest(g, at))
+			*next = min(*next, b.rest(&o))
 		}
 	}
-	return lines
-}
-
-// rest finds when a gate of which nothing is due will have something.
-func (b *book) rest(g *gate, at int64) int64 {
-	g.idle = math.MaxInt64
-	for _, a := range g.fresh {
-		if a.at > at {
-			g.idle = min(g.idle, a.at)
-		}
-	}
-	for p := range priorities {
-		var soonest int64
-		if g.has(p) && b.row(b.q.upcoming, []any{&soonest}, g.id, p, at) {
-			g.idle = min(g.idle, soonest)
-		}
-	}
-	b.undo = append(b.undo, func() { g.idle = 0 })
-	return g.idle
+	return offers
 }
 
 // openAt is when the gate opens, and whether it is held until somebody says so.
@@ -230,39 +197,6 @@ func (g *gate) room(ask queue.Ask) int {
 		n = min(n, g.most-g.running)
 	}
 	return n
-}
-
-// due returns up to n due calls of a gate in the order in which they go. Within
-// a priority the index gives them in order, so that a backlog is never sorted.
-func (b *book) due(g *gate, at int64, n int) []head {
-	var heads []head
-	for p := range priorities {
-		if !g.has(p) {
-			continue
-		}
-		empty := true
-		b.rows(b.q.heads, func(scan func(...any) error) error {
-			var h head
-			var due int64
-			err := scan(&h.seq, &due)
-			if empty = false; due <= at {
-				h.rank = queue.Rank(time.Unix(0, due), p)
-				heads = append(heads, h)
-			}
-			return err
-		}, g.id, p, n)
-		if empty {
-			g.none |= 1 << p
-			b.undo = append(b.undo, func() { g.none &^= 1 << p })
-		}
-	}
-	for i, left := 0, n; i < len(g.fresh) && left > 0; i++ {
-		if a := &g.fresh[i]; a.at <= at {
-			heads, left = append(heads, a.head), left-1
-		}
-	}
-	slices.SortFunc(heads, head.order)
-	return heads[:min(n, len(heads))]
 }
 
 // lease hands calls out, all under one token. One that has expired ends here,
@@ -298,7 +232,7 @@ func (b *book) lease(now time.Time, seqs []int64, ask queue.Ask, h *hand) {
 // handOut keeps in mind that a call is out under a lease.
 func (b *book) handOut(r *row, l queue.Lease) {
 	g := b.byID[r.gate]
-	b.leave(g, r.seq)
+	b.leave(g, r)
 	b.move(g, queue.Queued, "", -1)
 	b.move(g, queue.Running, "", 1)
 	r.State, r.token, r.epoch, r.sealed = queue.Running, l.Token, l.Epoch, nil

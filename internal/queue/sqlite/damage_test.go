@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -14,7 +15,7 @@ import (
 // damages are what a bad disk may leave in the row of call "bad".
 var damages = []struct{ name, text string }{
 	{"attempts", "UPDATE calls SET trail = x'7b7b' WHERE id = 'bad'"},
-	{"a number", "UPDATE calls SET created = 'x', priority = 5 WHERE id = 'bad'"},
+	{"a number", "UPDATE calls SET created = 'x', line = 5 WHERE id = 'bad'"},
 	{"the request", "UPDATE requests SET sealed = x'00' WHERE seq = (SELECT seq FROM calls WHERE id = 'bad')"},
 	{"the request is gone", "DELETE FROM requests WHERE seq = (SELECT seq FROM calls WHERE id = 'bad')"},
 }
@@ -51,6 +52,53 @@ func TestADamagedCallIsDeadAndHoldsNoOtherUp(t *testing.T) {
 			p, err := s.List(t.Context(), queue.Filter{States: []queue.State{queue.Dead}})
 			if err != nil || len(p.Calls) != 1 || p.Calls[0].ID != "bad" {
 				t.Errorf("list of the dead: got %v, %v, want bad", p.Calls, err)
+			}
+		})
+	}
+}
+
+// oddLines are what a bad disk may leave as the line of a call.
+var oddLines = []string{"-7", "320", "9223372036854775807", "'x'", "x'00'", "3.5"}
+
+// TestACallWhoseLineIsDamagedIsHeldUpByNothing has it in the index at the start,
+// and entered there when its gate is known.
+func TestACallWhoseLineIsDamagedIsHeldUpByNothing(t *testing.T) {
+	for _, before := range []int{0, 3} {
+		for _, odd := range oddLines {
+			t.Run(fmt.Sprintf("%d behind it, %s", before, odd), func(t *testing.T) {
+				o := sqlite.Few(sqlite.Unsynced(options(t)))
+				s, later := open(t, o), time.Now().Add(time.Minute)
+				bad := get("bad")
+				bad.NotBefore = later
+				enqueue(t, s, bad)
+				enqueue(t, s, slices.Repeat([]queue.Call{get("")}, before)...)
+				s.Close()
+				meddle(t, o.Path, "UPDATE calls SET line = "+odd+" WHERE id = 'bad'")
+				s = open(t, o)
+				claim(t, s)
+				enqueue(t, s, get(""), get(""), get(""))
+				claimAt(t, s, later, 100)
+				if f, err := s.Get(t.Context(), "bad"); err != nil || f.State == queue.Queued {
+					t.Errorf("got %s, %v, want that it is claimed, or dead", f.State, err)
+				}
+			})
+		}
+	}
+}
+
+func TestACallWhoseLineWasDamagedWhileItRanGoesAgain(t *testing.T) {
+	for _, odd := range []string{"-7", "320"} {
+		t.Run(odd, func(t *testing.T) {
+			o := sqlite.Few(sqlite.Unsynced(options(t)))
+			s := open(t, o)
+			enqueue(t, s, get("bad"))
+			claim(t, s)
+			enqueue(t, s, get("b"), get("c"), get("d"))
+			s.Close()
+			meddle(t, o.Path, "UPDATE calls SET line = "+odd+" WHERE id = 'bad'")
+			s = open(t, o)
+			if got := claim(t, s); len(got) != 4 || !slices.ContainsFunc(got, func(c queue.Claim) bool { return c.ID == "bad" }) {
+				t.Errorf("claimed: got %d, want all 4", len(got))
 			}
 		})
 	}

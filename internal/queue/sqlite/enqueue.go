@@ -84,7 +84,7 @@ func (b *book) enqueue(now time.Time, p *parcel) queue.Receipt {
 	b.exec(b.q.keep, b.seq, p.sealed)
 	b.written += len(p.sealed) >> 10
 	b.move(g, queue.Queued, "", 1)
-	b.enter(g, newArrival(b.seq, due, p.Priority))
+	b.enter(g, newArrival(b.seq, due, queue.LineOf(p.Tenant, p.Priority)))
 	return queue.Receipt{Admission: queue.New, ID: p.id}
 }
 
@@ -95,7 +95,7 @@ func (b *book) insert(now time.Time, due int64, g *gate, p *parcel) bool {
 		d := &p.prints[0]
 		key, body, by, until = d.key, d.body, d.by, p.until
 	}
-	n := b.exec(b.q.insert, b.seq, p.id, g.id, p.Method, p.Template, p.Tenant, p.Priority, p.CorrelationID, p.TraceParent,
+	n := b.exec(b.q.insert, b.seq, p.id, g.id, p.Method, p.Template, p.Tenant, queue.LineOf(p.Tenant, p.Priority), p.CorrelationID, p.TraceParent,
 		p.Repeatable, nanos(p.NotBefore), nanos(p.Expires), nanos(now), len(p.Body), due, key, body, by, until, key, nanos(now))
 	if n == 0 && b.broken == nil {
 		return false

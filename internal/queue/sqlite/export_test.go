@@ -2,9 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heedproject/heed/internal/queue"
 )
@@ -107,4 +109,23 @@ func (s *Store) Read(t *testing.T) (done func() error) {
 		t.Fatalf("read: %v", err)
 	}
 	return rows.Close
+}
+
+// TakenBack has calls cancelled and two claims carried out in a transaction that
+// fails.
+func (s *Store) TakenBack(t *testing.T, now time.Time, n int, ids ...string) {
+	t.Helper()
+	err := s.do(t.Context(), func(b *book) error {
+		for _, id := range ids {
+			b.settle(now, b.load(id), &queue.Outcome{State: queue.Cancelled})
+		}
+		for range 2 {
+			b.claim(now, queue.Ask{Max: n, Lease: time.Hour})
+		}
+		b.fail(errors.New("for a test"))
+		return nil
+	})
+	if err == nil {
+		t.Fatal("the transaction did not fail")
+	}
 }

@@ -19,12 +19,11 @@ import (
 // arrival is a queued call that is not in the index.
 type arrival struct {
 	head
-	at       int64 // not before
-	priority int
+	at int64 // not before
 }
 
-func newArrival(seq, at int64, priority int) arrival {
-	return arrival{head: head{seq: seq, rank: queue.Rank(time.Unix(0, at), priority)}, at: at, priority: priority}
+func newArrival(seq, at int64, line queue.Line) arrival {
+	return arrival{head: head{seq: seq, rank: queue.Rank(time.Unix(0, at), line.Priority()), Line: line}, at: at}
 }
 
 // order is the order in which calls of a gate go.
@@ -33,39 +32,54 @@ func (h head) order(other head) int {
 }
 
 func (g *gate) add(a arrival) {
-	i, _ := slices.BinarySearchFunc(g.fresh, a, func(x, a arrival) int { return x.order(a.head) })
-	g.fresh = slices.Insert(g.fresh, i, a)
+	if g.fresh == nil {
+		g.fresh = map[int][]arrival{}
+	}
+	lane := g.fresh[a.Lane()]
+	i, _ := slices.BinarySearchFunc(lane, a, func(x, a arrival) int { return x.order(a.head) })
+	g.fresh[a.Lane()] = slices.Insert(lane, i, a)
 	g.idle = min(g.idle, a.at)
 }
 
-// remove takes a call out; most are near the front.
-func (g *gate) remove(seq int64) (a arrival, found bool) {
-	i := slices.IndexFunc(g.fresh, func(a arrival) bool { return a.seq == seq })
+// remove takes a call out of a lane; most are near the front.
+func (g *gate) remove(lane int, seq int64) (a arrival, found bool) {
+	line := g.fresh[lane]
+	i := slices.IndexFunc(line, func(a arrival) bool { return a.seq == seq })
 	if i < 0 {
 		return a, false
 	}
-	a = g.fresh[i]
-	copy(g.fresh[1:], g.fresh[:i])
-	g.fresh = g.fresh[1:]
+	a = line[i]
+	copy(line[1:], line[:i])
+	if g.fresh[lane] = line[1:]; len(line) == 1 {
+		delete(g.fresh, lane)
+	}
 	return a, true
 }
 
 // enter notes that a call is queued.
 func (b *book) enter(g *gate, a arrival) {
 	if a.seq <= b.listed {
-		g.wait(a.priority, a.at)
+		g.idle = min(g.idle, a.at)
+		g.index.add(a.Line)
 		return
 	}
 	g.add(a)
-	b.undo = append(b.undo, func() { g.remove(a.seq) })
+	b.undo = append(b.undo, func() { g.remove(a.Lane(), a.seq) })
 }
 
 // leave notes that a call is queued no longer.
-func (b *book) leave(g *gate, seq int64) {
-	if seq <= b.listed {
+func (b *book) leave(g *gate, r *row) {
+	if r.seq <= b.listed {
 		return
 	}
-	if a, found := g.remove(seq); found {
+	a, found := g.remove(queue.Line(r.line).Lane(), r.seq)
+	for lane := range g.fresh {
+		if found {
+			break
+		}
+		a, found = g.remove(lane, r.seq) // its line in the file was damaged since
+	}
+	if found {
 		b.undo = append(b.undo, func() { g.add(a) })
 	}
 }
@@ -82,17 +96,28 @@ func (b *book) list() {
 	b.listed = to
 	b.undo = append(b.undo, func() { b.listed = was })
 	for _, g := range b.gates {
-		b.refresh(g, slices.DeleteFunc(slices.Clone(g.fresh), func(a arrival) bool {
-			if a.seq <= to {
-				g.none &^= 1 << a.priority
-			}
-			return a.seq <= to
-		}))
+		b.refresh(g, g.after(to))
 	}
 }
 
+// after returns the arrivals after one, and notes that the others are in the
+// index.
+func (g *gate) after(seq int64) map[int][]arrival {
+	left := map[int][]arrival{}
+	for lane, line := range g.fresh {
+		for _, a := range line {
+			if a.seq > seq {
+				left[lane] = append(left[lane], a)
+			} else {
+				g.index.add(a.Line)
+			}
+		}
+	}
+	return left
+}
+
 // refresh replaces the arrivals of a gate.
-func (b *book) refresh(g *gate, fresh []arrival) {
+func (b *book) refresh(g *gate, fresh map[int][]arrival) {
 	if was := g.fresh; len(was) > 0 || len(fresh) > 0 {
 		g.fresh = fresh
 		b.undo = append(b.undo, func() { g.fresh = was })
@@ -100,21 +125,25 @@ func (b *book) refresh(g *gate, fresh []arrival) {
 }
 
 // arrivals reads the queued calls that are not in the index.
-func (b *book) arrivals(ctx context.Context, c *sql.Conn) (map[*gate][]arrival, error) {
-	all := map[*gate][]arrival{}
-	text := fmt.Sprintf(`SELECT seq, gate, CAST(priority AS INTEGER), CAST(next_at AS INTEGER) FROM calls
-		WHERE seq > %d AND state = 0`, b.listed)
+func (b *book) arrivals(ctx context.Context, c *sql.Conn) (map[*gate]map[int][]arrival, error) {
+	all := map[*gate]map[int][]arrival{}
+	text := fmt.Sprintf(`SELECT seq, gate, %s, CAST(next_at AS INTEGER) FROM calls WHERE seq > %d AND state = 0`, sane, b.listed)
 	err := each(ctx, c, text, func(r *sql.Rows) error {
 		var seq, gate, at int64
-		var priority int
-		err := r.Scan(&seq, &gate, &priority, &at)
+		var line queue.Line
+		err := r.Scan(&seq, &gate, &line, &at)
 		if g := b.byID[gate]; g != nil {
-			all[g] = append(all[g], newArrival(seq, at, min(max(priority, 0), priorities-1)))
+			if all[g] == nil {
+				all[g] = map[int][]arrival{}
+			}
+			all[g][line.Lane()] = append(all[g][line.Lane()], newArrival(seq, at, line))
 		}
 		return err
 	})
-	for _, line := range all {
-		slices.SortFunc(line, func(a, b arrival) int { return a.order(b.head) })
+	for _, lanes := range all {
+		for _, lane := range lanes {
+			slices.SortFunc(lane, func(a, b arrival) int { return a.order(b.head) })
+		}
 	}
 	return all, err
 }
@@ -122,8 +151,8 @@ func (b *book) arrivals(ctx context.Context, c *sql.Conn) (map[*gate][]arrival, 
 // readFresh fills the memory from the file.
 func (b *book) readFresh(ctx context.Context, c *sql.Conn) error {
 	all, err := b.arrivals(ctx, c)
-	for g, line := range all {
-		g.fresh = line
+	for g, fresh := range all {
+		g.fresh = fresh
 	}
 	return err
 }

@@ -169,25 +169,19 @@ func (s *Store) Counts(ctx context.Context) ([]queue.Count, error) {
 	return all, wrap("count the calls of "+s.path, rows.Err())
 }
 
-// perPriority joins a query for each priority.
-func perPriority(format string) string {
-	parts := make([]string, priorities)
-	for p := range parts {
-		parts[p] = fmt.Sprintf(format, p)
-	}
-	return strings.Join(parts, " UNION ALL ")
-}
-
-// gatesQuery finds the longest due call of each gate by the head of each
-// priority, and among those that are not in the index.
-var gatesQuery = `WITH fresh AS MATERIALIZED (SELECT gate, min(next_at) AS t FROM calls
-		WHERE seq > (SELECT value FROM meta WHERE name = 'listed') AND state = 0 GROUP BY gate)
+// gatesQuery finds the longest due call of each gate by the head of each of its
+// lines, and among those that are not in the index.
+var gatesQuery = `WITH RECURSIVE fresh AS MATERIALIZED (SELECT gate, min(next_at) AS at FROM calls
+		WHERE seq > (SELECT value FROM meta WHERE name = 'listed') AND state = 0 GROUP BY gate),
+	l(gate, line) AS (SELECT gate, (` + minLine(`g.gate`) + `) FROM gates g
+		UNION ALL SELECT gate, (` + minLine(`l.gate AND line > l.line`) + `) FROM l WHERE line IS NOT NULL),
+	listed AS MATERIALIZED (SELECT gate, min((SELECT min(next_at) FROM calls INDEXED BY due
+		WHERE state = 0 AND listed = 1 AND gate = l.gate AND line = l.line)) AS at FROM l WHERE line IS NOT NULL GROUP BY gate)
 	SELECT endpoint, key, closed, source, paused, most, served,
 	coalesce((SELECT n FROM tallies t WHERE t.gate = g.gate AND state = 0 AND reason = ''), 0),
 	coalesce((SELECT n FROM tallies t WHERE t.gate = g.gate AND state = 1 AND reason = ''), 0),
-	coalesce((SELECT min(t) FROM (SELECT t FROM fresh WHERE gate = g.gate UNION ALL ` + perPriority(`SELECT min(next_at) AS t
-		FROM calls INDEXED BY due WHERE state = 0 AND listed = 1 AND gate = g.gate AND priority = %d`) + `)), 0)
-	FROM gates g ORDER BY endpoint, key`
+	coalesce(min(f.at, i.at), f.at, i.at, 0)
+	FROM gates g LEFT JOIN fresh f ON f.gate = g.gate LEFT JOIN listed i ON i.gate = g.gate ORDER BY endpoint, key`
 
 // Gates implements queue.Gates.
 func (s *Store) Gates(ctx context.Context) ([]queue.Gate, error) {

@@ -14,7 +14,7 @@ const applicationID = 0x68656564
 
 // first is the version that the first migration makes. Files below it were made
 // by builds before the first release.
-const first = 2
+const first = 3
 
 // migrations bring an older database up, each in a transaction of its own.
 // What has been released is never changed; a change is a new entry.
@@ -53,7 +53,7 @@ CREATE TABLE calls (
 	method TEXT NOT NULL,
 	template TEXT NOT NULL,
 	tenant TEXT NOT NULL,
-	priority INTEGER NOT NULL,
+	line INTEGER NOT NULL,
 	correlation TEXT NOT NULL,
 	traceparent TEXT NOT NULL,
 	repeatable INTEGER NOT NULL,
@@ -88,7 +88,7 @@ CREATE TABLE calls (
 	print_key INTEGER,
 	print_until INTEGER
 );
-CREATE INDEX due ON calls (gate, priority, next_at) WHERE state = 0 AND listed = 1;
+CREATE INDEX due ON calls (gate, line, next_at) WHERE state = 0 AND listed = 1;
 CREATE INDEX leases ON calls (lease_until) WHERE state = 1;
 CREATE INDEX expiring ON calls (expires) WHERE state = 0 AND expires > 0;
 CREATE INDEX broken ON calls (state, seq) WHERE state > 2;

@@ -11,7 +11,7 @@ import (
 )
 
 // columns of a call in the order in which a row scans them.
-const columns = `c.seq, c.gate, c.id, c.method, c.template, c.tenant, c.priority, c.correlation, c.traceparent,
+const columns = `c.seq, c.gate, c.id, c.method, c.template, c.tenant, c.line, c.correlation, c.traceparent,
 	c.repeatable, c.not_before, c.expires, c.created, c.size, c.state, c.revision, c.next_at, c.reason, c.class,
 	c.status, c.attempts, c.waits, c.waited, c.wait_source, c.delay, c.first_at, c.last_at, c.note, c.ended,
 	c.kept_until, c.token, c.epoch, c.begun`
@@ -20,6 +20,7 @@ const columns = `c.seq, c.gate, c.id, c.method, c.template, c.tenant, c.priority
 type row struct {
 	queue.Facts
 	seq, gate    int64
+	line         int // a queue.Line
 	token, epoch int64
 	begun        int64 // since when it may have been sent under its lease; 0: it was not
 	damaged      bool  // not all of it could be read
@@ -31,7 +32,7 @@ type row struct {
 // fields are where columns go.
 func (r *row) fields() []any {
 	f := &r.Facts
-	return []any{&r.seq, &r.gate, &f.ID, &f.Method, &f.Template, &f.Tenant, &f.Priority, &f.CorrelationID, &f.TraceParent,
+	return []any{&r.seq, &r.gate, &f.ID, &f.Method, &f.Template, &f.Tenant, &r.line, &f.CorrelationID, &f.TraceParent,
 		&f.Repeatable, &r.times[0], &r.times[1], &r.times[2], &f.Size, &f.State, &f.Revision, &r.times[3], &f.Reason,
 		&f.Class, &f.Status, &f.Ladder.Attempts, &f.Ladder.Waits, &f.Ladder.Waited, &f.Ladder.WaitSource,
 		&f.Ladder.Delay, &r.times[4], &r.times[5], &r.note, &r.times[6], &r.times[7], &r.token, &r.epoch, &r.begun}
@@ -40,7 +41,8 @@ func (r *row) fields() []any {
 // read turns what was scanned into facts. What cannot be read is left out.
 func (r *row) read() {
 	f := &r.Facts
-	f.Priority = min(max(f.Priority, 0), priorities-1)
+	r.line = min(max(r.line, 0), queue.Lines-1)
+	f.Priority = queue.Line(r.line).Priority()
 	for i, t := range []*time.Time{&f.NotBefore, &f.Expires, &f.Created, &f.NextAt, &f.Ladder.First, &f.Ladder.Last,
 		&f.Ended, &f.KeptUntil} {
 		*t = instant(r.times[i])
@@ -118,7 +120,7 @@ type statements struct {
 	insert, keep, known, state, revision      *sql.Stmt
 	fresh, filed, take, file, filedTo, forget *sql.Stmt
 	newGate, setGate, serve, closeGate, tally *sql.Stmt
-	heads, upcoming, lost, bySeq, byID        *sql.Stmt
+	heads, lines, mend, lost, bySeq, byID     *sql.Stmt
 	list, listedTo, stillDue, stillOpen       *sql.Stmt
 	lease, begin, renew, save                 *sql.Stmt
 	request, erase, replace, answer, free     *sql.Stmt
@@ -134,7 +136,7 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		to   **sql.Stmt
 		text string
 	}{
-		{&q.insert, `INSERT INTO calls (seq, id, gate, method, template, tenant, priority, correlation, traceparent, repeatable,
+		{&q.insert, `INSERT INTO calls (seq, id, gate, method, template, tenant, line, correlation, traceparent, repeatable,
 			not_before, expires, created, size, state, revision, next_at, print, print_body, print_key, print_until)
 			SELECT ?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,1,?,?,?,?,? WHERE NOT EXISTS (SELECT 1 FROM filed WHERE print = ? AND until > ?)`},
 		{&q.keep, `INSERT INTO requests (seq, sealed) VALUES (?, ?)`},
@@ -156,11 +158,12 @@ func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&q.serve, `UPDATE gates SET served = ? WHERE gate = ?`},
 		{&q.tally, `INSERT INTO tallies (gate, state, reason, n) VALUES (?, ?, ?, ?)
 			ON CONFLICT (gate, state, reason) DO UPDATE SET n = n + excluded.n`},
-		{&q.heads, `SELECT seq, next_at FROM calls INDEXED BY due WHERE state = 0 AND listed = 1 AND gate = ? AND priority = ?
+		{&q.heads, `SELECT seq, next_at FROM calls INDEXED BY due WHERE state = 0 AND listed = 1 AND gate = ? AND line = ?
 			ORDER BY next_at, seq LIMIT ?`},
-		{&q.upcoming, `SELECT next_at FROM calls INDEXED BY due WHERE state = 0 AND listed = 1 AND gate = ? AND priority = ? AND next_at > ?
-			ORDER BY next_at LIMIT 1`},
-		{&q.list, `UPDATE calls SET listed = 1 WHERE seq > ? AND seq <= ? AND state = 0`},
+		{&q.lines, `WITH RECURSIVE l(line) AS (` + minLine(`?1`) + ` UNION ALL SELECT (` + minLine(`?1 AND line > l.line`) + `) FROM l
+			WHERE line IS NOT NULL) SELECT ` + sane + `, ` + odd + ` FROM l WHERE line IS NOT NULL`},
+		{&q.mend, `UPDATE calls SET line = ` + sane + ` WHERE state = 0 AND listed = 1 AND gate = ? AND ` + odd},
+		{&q.list, `UPDATE calls SET listed = 1, line = ` + sane + ` WHERE seq > ? AND seq <= ? AND state = 0`},
 		{&q.listedTo, `UPDATE meta SET value = ? WHERE name = 'listed'`},
 		{&q.stillDue, `UPDATE calls SET next_at = ?1 WHERE state = 0 AND next_at > ?1 AND next_at <= ?2 AND not_before <= ?1`},
 		{&q.stillOpen, `UPDATE gates SET closed = ?1 WHERE closed > ?1 AND closed <= ?2 AND source <> ?3 RETURNING gate`},
@@ -258,10 +261,10 @@ func (b *book) save(r *row, was queue.State, reason string) {
 	b.move(g, was, reason, -1)
 	b.move(g, f.State, f.Reason, 1)
 	if was == queue.Queued {
-		b.leave(g, r.seq)
+		b.leave(g, r)
 	}
 	if f.State == queue.Queued {
-		b.enter(g, newArrival(r.seq, nanos(f.NextAt), f.Priority))
+		b.enter(g, newArrival(r.seq, nanos(f.NextAt), queue.Line(r.line)))
 	}
 }
 
