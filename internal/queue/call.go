@@ -96,8 +96,8 @@ type Facts struct {
 	// KeptUntil is when an ended call is erased. Zero: not ended.
 	KeptUntil time.Time
 	Size      int // bytes of the body as it was enqueued
-	// Begun is since when a call that is Running may have been sent. Zero: it
-	// was not begun, or the store does not know since when.
+	// Begun is since when a call that is Running may have been sent. Zero: nobody
+	// has said so, see Beginner.
 	Begun time.Time
 }
 

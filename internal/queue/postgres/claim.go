@@ -386,6 +386,7 @@ func (c *claiming) unseal(ctx context.Context) (queue.Batch, error) {
 		k.key, _ = c.s.gates.key(k.gate)
 		l := queue.Lease{Token: k.token, Until: k.until}
 		err := k.read()
+		k.Begun = time.Time{} // that is the worker's to say
 		var said queue.Request
 		if err == nil {
 			said, err = c.s.keys.OpenRequest(&k.Facts, k.sealed)

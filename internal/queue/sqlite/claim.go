@@ -67,7 +67,7 @@ func (b *book) rescue(now time.Time) {
 	for _, r := range b.open(b.seqs(b.q.lost, nanos(now), maxRescue)) {
 		o := queue.Rescue(&r.Facts)
 		if r.begun == 0 && !r.damaged {
-			o = queue.Outcome{State: queue.Queued, Reason: queue.ReasonHandedBack}
+			o = queue.Unbegun(&r.Facts)
 		}
 		b.settle(now, r, &o)
 	}

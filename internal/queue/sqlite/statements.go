@@ -47,7 +47,7 @@ func (r *row) read() {
 		&f.Ended, &f.KeptUntil} {
 		*t = instant(r.times[i])
 	}
-	if f.State == queue.Running && r.begun > 1 { // 1: by a heed that did not keep since when
+	if f.State == queue.Running {
 		f.Begun = instant(r.begun)
 	}
 	if len(r.note) > 0 {
