@@ -44,7 +44,7 @@ func (o *op) verify() {
 	if !o.verifies() || o.resp.Body == nil || o.Method == http.MethodHead {
 		return
 	}
-	o.armIdle()
+	o.armIdle(o.took)
 	body := newSpool(idleReader{o.resp.Body, o.ctx})
 	body.limit = o.p.Verify.SpoolLimit
 	err := body.fill(nil)
@@ -147,17 +147,13 @@ func (r idleReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// armIdle starts watching for silence in the body. Until the answer is handed
-// over the budget goes on as well.
-func (o *op) armIdle() {
-	if o.p.Timeouts.Attempt != 0 {
-		return
+// armIdle starts watching for silence in the body, which is read from took on
+// after the attempt was sent. Until the answer is handed over the budget goes
+// on as well.
+func (o *op) armIdle(took time.Duration) {
+	if o.p.Timeouts.Attempt == 0 {
+		o.ctx.read(took, !o.done)
 	}
-	limit := o.ownDeadline()
-	if o.done {
-		limit = time.Time{}
-	}
-	o.ctx.armIdle(o.endedAt, o.p.Timeouts.Idle, limit)
 }
 
 // deliver ends the call with what there is.
@@ -181,8 +177,10 @@ func (o *op) deliver(d call.Decision) (*http.Response, error) {
 	}
 	out := o.trip
 	out.o, out.rest, out.id, out.report = o, o.resp.Body, o.id, o.notable()
+	took := o.took
 	if out.ctx.reads.Load() != 0 { // what was looked at is read again
 		out.ctx.reads.Store(0)
+		took = o.clock().Sub(o.sentAt)
 	}
 	o.resp.Body = out
 	o.resp.Request = o.in
@@ -194,7 +192,7 @@ func (o *op) deliver(d call.Decision) (*http.Response, error) {
 		out.ended.Store(true)
 		o.end(d.Reason, 0)
 	} else {
-		o.armIdle()
+		o.armIdle(took)
 	}
 	return o.resp, nil
 }

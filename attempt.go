@@ -19,7 +19,9 @@ import (
 // send makes one attempt. What it came to stands in o.resp or o.err; an error
 // is returned only where nothing could be sent.
 func (o *op) send() error {
-	o.resp, o.err, o.hint = nil, nil, hint.Hint{}
+	if o.trip != nil { // not the first
+		o.resp, o.err, o.hint = nil, nil, hint.Hint{}
+	}
 	if o.t.Token != nil {
 		tok, err := o.t.Token.Current(o.in.Context())
 		if err != nil {
@@ -34,7 +36,7 @@ func (o *op) send() error {
 	req, err := o.request()
 	if err != nil {
 		o.unsent()
-		o.ctx.end()
+		o.quit()
 		return o.error(BodyNotReplayable, time.Time{}, err)
 	}
 	o.resp, o.err = o.s.base.RoundTrip(req)
@@ -44,7 +46,7 @@ func (o *op) send() error {
 	}
 	if o.err != nil {
 		o.resp = nil
-		o.ctx.end()
+		o.quit()
 	}
 	o.wire += max(o.ctx.conns(), 1)
 	return nil
@@ -58,20 +60,13 @@ func (o *op) unsent() {
 	o.observe(classify.Verdict{}, classify.Canceled, false)
 }
 
-// ownDeadline is the end of the budget. A deadline of the caller's context is
-// left to that: who ended the call must be told. Zero: there is no other.
-func (o *op) ownDeadline() time.Time {
-	if parent, _ := o.in.Context().Deadline(); o.Deadline.Equal(parent) {
-		return time.Time{}
-	}
-	return o.Deadline
-}
-
 // attemptTime is how long this attempt may take until the head of its answer.
+// A deadline of the caller's context is left to that: who ended the call must
+// be told.
 func (o *op) attemptTime() time.Duration {
 	d := o.p.Timeouts.Attempt
-	if end := o.ownDeadline(); !end.IsZero() {
-		if left := end.Sub(o.sentAt); d == 0 || left < d {
+	if !o.bounded && !o.Deadline.IsZero() {
+		if left := o.Deadline.Sub(o.sentAt); d == 0 || left < d {
 			d = max(left, 1)
 		}
 	}
@@ -110,12 +105,11 @@ func (o *op) request() (*http.Request, error) {
 // codings are what the caller asks for and can be decoded here, where the body
 // may be looked at: what is in another coding would pass for what it is not.
 func (o *op) codings() (accept string, narrower bool) {
-	asked := o.in.Header["Accept-Encoding"]
-	if len(asked) == 0 || o.Method == http.MethodHead || o.p.Verify.Mode == policy.VerifyOff ||
+	if o.Method == http.MethodHead || o.p.Verify.Mode == policy.VerifyOff ||
 		!o.verifies() && !o.t.Classifier.LooksIntoBodies() {
 		return "", false
 	}
-	return classify.NarrowCodings(asked)
+	return classify.NarrowCodings(o.in.Header["Accept-Encoding"])
 }
 
 // decorate puts key, credential and cache directive onto out.
@@ -196,14 +190,13 @@ func (noBody) Read([]byte) (int, error) { return 0, io.EOF }
 
 // understand says what the attempt meant, and what the server said about time.
 func (o *op) understand() {
-	now := o.clock()
-	o.endedAt = now
+	o.arrived()
+	now := o.endedAt
 	x := &o.x
-	*x = classify.Exchange{
-		Method: o.Method, Path: o.in.URL.Path, Keyed: o.Keyed, SentAt: o.sentAt, Now: now,
-	}
-	if v := o.in.Header["Accept"]; v != nil {
-		x.Accept = strings.Join(v, ", ")
+	*x = classify.Exchange{}
+	x.Method, x.Path, x.Keyed, x.SentAt, x.Now = o.Method, o.in.URL.Path, o.Keyed, o.sentAt, now
+	if o.t.Classifier != nil { // only its rules ask for it
+		x.Accept = strings.Join(o.in.Header["Accept"], ", ")
 	}
 	if o.err != nil {
 		x.Failure = failureOf(o.err, o)
@@ -219,8 +212,14 @@ func (o *op) understand() {
 		o.verify()
 	}
 	if o.verdict.Class != classify.OK { // reading the body may have taken as long as the budget allows
-		o.endedAt = o.clock()
+		o.arrived()
 	}
+}
+
+// arrived notes when the outcome of the attempt was there.
+func (o *op) arrived() {
+	o.endedAt = o.clock()
+	o.took = o.endedAt.Sub(o.sentAt)
 }
 
 // look reads as much of the body as a rule needs, and puts it back.
@@ -232,7 +231,7 @@ func (o *op) look(x *classify.Exchange) {
 	if n <= 0 || o.resp.Body == nil {
 		return
 	}
-	o.armIdle()
+	o.armIdle(o.took)
 	head, err := readHead(idleReader{o.resp.Body, o.ctx}, o.resp.ContentLength, n) // what is silent is cut
 	if err == io.EOF && o.resp.Body != http.NoBody && o.resp.ContentLength > int64(len(head)) {
 		err = io.ErrUnexpectedEOF
@@ -303,11 +302,14 @@ func (o *op) decide() call.Decision {
 		d = o.Next(now, o.verdict, o.hint, o.rng)
 	}
 	retry := d.Action != call.End && d.Action != call.Refresh // a renewal, once in a call, takes nothing of the retry budget
-	if told := o.observe(o.verdict, o.failure, retry); retry && !told.Retry {
+	if !retry && o.calm() {
+		o.seen = true
+		o.paid, o.breaker, o.shut, o.shutBy = 0, admit.Closed, time.Time{}, policy.NoWait
+	} else if told := o.observe(o.verdict, o.failure, retry); retry && !told.Retry {
 		d = call.Decision{Reason: RetryBudget, At: d.At}
 	}
 	o.past = d.Action == call.Revalidate
-	o.tellAttempt(now, d)
+	o.tellAttempt(d)
 	return d
 }
 
@@ -316,6 +318,12 @@ func (o *op) replayable() bool {
 		return o.body.replayable()
 	}
 	return o.in.Body == nil || o.in.Body == http.NoBody || o.in.GetBody != nil
+}
+
+// calm tells that the gate would learn nothing from this attempt, and nobody
+// waits for its end: so it is with most.
+func (o *op) calm() bool {
+	return admit.Plain(&o.verdict, o.failure, &o.hint) && o.gate.keeper.Calm() && o.gate.Quiet()
 }
 
 // observe tells the gate what came of the attempt.
@@ -338,12 +346,13 @@ func (o *op) observe(v classify.Verdict, f classify.Failure, retry bool) admit.T
 func (o *op) discard() {
 	if o.resp != nil && o.resp.Body != nil {
 		if o.resp.ContentLength <= drainBytes {
-			o.ctx.arm(o.clock(), drainTime)
+			slow := time.AfterFunc(drainTime, o.ctx.abort)
 			_, _ = io.CopyN(io.Discard, o.resp.Body, drainBytes)
+			slow.Stop()
 		}
 		o.resp.Body.Close()
 	}
-	o.ctx.end()
+	o.quit()
 	o.release()
 	o.lastWait = 0
 }

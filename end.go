@@ -57,6 +57,7 @@ func path(r *http.Request) mask.Path {
 func (o *op) fail(err error) error {
 	o.leave()
 	o.release()
+	o.quit()
 	o.closeRequest()
 	o.done, o.ended = true, true
 	e, ok := errors.AsType[*Error](err)
@@ -80,7 +81,7 @@ func (o *op) refund(reason Reason) {
 // end ends the call with what was handed over.
 func (o *op) end(reason Reason, bytes int64) {
 	o.release()
-	o.ctx.end()
+	o.quit()
 	o.closeRequest()
 	o.tellCall(reason, bytes)
 	o.ended = true
@@ -98,7 +99,7 @@ func (o *op) part() {
 		return
 	}
 	defer o.closeRequest()
-	defer o.ctx.end()
+	defer o.quit()
 	if o.resp != nil && o.resp.Body != nil {
 		defer o.resp.Body.Close()
 	}
@@ -107,6 +108,13 @@ func (o *op) part() {
 	if o.held && !o.seen { // a probe that panicked has failed
 		o.endedAt = time.Now()
 		o.observe(classify.Verdict{Class: classify.Transient}, classify.OtherFailure, false)
+	}
+}
+
+// quit ends the attempt, if there is one that has not ended.
+func (o *op) quit() {
+	if c := o.ctx; c != nil && !c.over && !c.end() {
+		o.watch = nil // it has closed its channel
 	}
 }
 

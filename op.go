@@ -28,13 +28,18 @@ type op struct {
 	opts *Call         // never nil
 	n    uint64        // the number of the call
 	id   CallID
+	// traceParent is the caller's, where somebody is told.
+	traceParent string
 	call.Call
-	gate   *gate
-	ticket admit.Ticket
-	rng    *rand.Rand
-	begun  time.Time
+	tell    func(Event) // nil: nobody is told
+	gate    *gate
+	ticket  admit.Ticket
+	rng     *rand.Rand
+	begun   time.Time
+	bounded bool // by the deadline of the caller's context
 
 	// the attempt
+	watch      *watch // nil: not needed yet; kept when o serves another call
 	trip       *trip
 	ctx        *attemptContext // of the trip; nil: nothing was sent yet
 	x          classify.Exchange
@@ -47,7 +52,8 @@ type op struct {
 	body       *spool // nil: no body, or GetBody replays it
 	past       bool   // ask caches to revalidate
 	sentAt     time.Time
-	endedAt    time.Time // when its head was there, or what it failed with
+	endedAt    time.Time     // when its head was there, or what it failed with
+	took       time.Duration // from sentAt to endedAt
 	resp       *http.Response
 	err        error
 	failure    classify.Failure
@@ -88,8 +94,12 @@ func (t *Transport) open(r *http.Request) *op {
 	if c, ok := ctx.Value(callKey{}).(*Call); ok {
 		o.opts = c
 	}
-	parent, _ := ctx.Deadline()
+	if o.tell = both(t.Observe, o.opts.Observe); o.tell != nil {
+		o.traceParent = traceParent(r.Header)
+	}
+	parent, bounded := ctx.Deadline()
 	o.Call = call.Begin(o.p, now, o.opts.Budget, parent)
+	o.bounded = bounded && o.Deadline.Equal(parent)
 	o.Method = method(r)
 	o.Renewable, o.Queued = t.Token.Renewable(), o.opts.Queued
 	o.Resume(o.opts.Ladder)
@@ -102,11 +112,16 @@ func (t *Transport) open(r *http.Request) *op {
 // free gives o back for another call. One that stood in the line is not, since
 // whoever asked who waits may still look at it.
 func (o *op) free() {
+	s, w := o.s, o.watch
 	if o.ticket.Stood() {
+		if w != nil {
+			o.watch = nil
+			s.watches.Put(w)
+		}
 		return
 	}
-	s := o.s
 	*o = op{}
+	o.watch = w
 	s.ops.Put(o)
 }
 
@@ -123,10 +138,9 @@ func (o *op) begin() error {
 	if now := o.begun.Unix(); o.gate.used.Load() != now {
 		o.gate.used.Store(now)
 	}
-	o.ticket = admit.Ticket{
-		Priority: o.opts.Priority, Tenant: o.opts.Tenant, First: true, Attempt: o.Attempts + 1, Deadline: o.Deadline,
-		Group: o.p.Limits.GroupOf(r.URL.Path), Info: o,
-	}
+	t := &o.ticket
+	t.Priority, t.Tenant, t.Group, t.Info = o.opts.Priority, o.opts.Tenant, o.p.Limits.GroupOf(r.URL.Path), o
+	t.First, t.Attempt, t.Deadline = true, o.Attempts+1, o.Deadline
 	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
 		o.body = newSpool(r.Body)
 	}
@@ -250,7 +264,9 @@ func (o *op) admit() error {
 		switch a.Kind {
 		case admit.Go:
 			o.pass, o.held, o.seen, o.ticket.First = a.Pass, true, false, false
-			o.noteWait(now.Sub(began), o.source)
+			if o.source != policy.NoWait {
+				o.noteWait(now.Sub(began), o.source)
+			}
 			if o.pass.Probe && o.p.Breaker.Health.Path != "" {
 				o.health()
 				began = time.Now()

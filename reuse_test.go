@@ -1,10 +1,12 @@
 package heed_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,4 +138,42 @@ func TestWaitingMayBeAskedWhileCallsEnd(t *testing.T) {
 			t.Error("nobody was seen waiting")
 		}
 	})
+}
+
+// The timer of an attempt goes on to the next one. Of many attempts side by
+// side, those that get no answer end, and none before its time.
+func TestEveryAttemptEndsByItsOwnTimeAndByNoOther(t *testing.T) {
+	const patience = 2 * time.Millisecond
+	type begun struct{}
+	var n atomic.Int64
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		if n.Add(1)%3 != 0 {
+			return says(200, "ok")(r)
+		}
+		<-r.Context().Done()
+		if took := time.Since(r.Context().Value(begun{}).(time.Time)); took < patience {
+			t.Errorf("an attempt ended after %v, want the %v it may take", took, patience)
+		}
+		return nil, r.Context().Err()
+	})
+	pol := unpaced()
+	pol.Retry.Off, pol.Breaker.Off = true, true
+	pol.Timeouts.Attempt = patience
+	tr := &heed.Transport{Base: base, Policy: pol}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 60 {
+				ctx := context.WithValue(t.Context(), begun{}, time.Now())
+				if resp, err := tr.RoundTrip(request(t, "GET", "").WithContext(ctx)); err == nil {
+					resp.Body.Close()
+				}
+				free := context.WithValue(context.Background(), begun{}, time.Now())
+				if resp, err := tr.RoundTrip(request(t, "GET", "").WithContext(free)); err == nil {
+					resp.Body.Close()
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

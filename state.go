@@ -25,8 +25,8 @@ type state struct {
 	base    http.RoundTripper
 	seed    [2]uint64
 	calls   atomic.Uint64 // begun
-	watches sync.Pool
 	ops     sync.Pool
+	watches sync.Pool // of ops that are not used again
 
 	recent atomic.Pointer[gate] // one of gates: most calls want the same as the one before
 	mu     sync.RWMutex
@@ -57,6 +57,13 @@ const (
 )
 
 func (t *Transport) init() *state {
+	if s := t.state.Load(); s != nil {
+		return s
+	}
+	return t.setUp()
+}
+
+func (t *Transport) setUp() *state {
 	t.once.Do(func() {
 		s := &state{policy: t.Policy.WithDefaults(), base: t.Base, gates: map[gateKey]*gate{}}
 		if bad := t.Policy.Validate(); len(bad) > 0 {
@@ -75,9 +82,9 @@ func (t *Transport) init() *state {
 			crand.Read(b[:])
 			s.seed = [2]uint64{binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])}
 		}
-		t.state = s
+		t.state.Store(s)
 	})
-	return t.state
+	return t.state.Load()
 }
 
 // stream returns the random stream number n of the Transport: the same seed

@@ -1,7 +1,6 @@
 package heed
 
 import (
-	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -18,7 +17,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 func (o *op) event(e *Event, kind EventKind, now time.Time) {
 	e.Kind, e.Time, e.CallID, e.Attempt = kind, now, o.id, o.Attempts
 	e.Endpoint, e.Method, e.Path = o.t.endpoint(o.in), o.Method, path(o.in)
-	e.CorrelationID, e.Tenant, e.TraceParent = o.opts.CorrelationID, o.opts.Tenant, traceParent(o.in.Header)
+	e.CorrelationID, e.Tenant, e.TraceParent = o.opts.CorrelationID, o.opts.Tenant, o.traceParent
 	e.Breaker, e.Queued = o.breaker.String(), o.opts.Queued
 }
 
@@ -40,38 +39,40 @@ func traceParent(h http.Header) string {
 	return v
 }
 
-// watched tells whether somebody is told of this call.
-func (o *op) watched() bool { return o.t.Observe != nil || o.opts.Observe != nil }
-
-func (o *op) say(e *Event) {
-	if o.t.Observe != nil {
-		o.t.Observe(*e)
+// both tells a and b, as far as they are there.
+func both(a, b func(Event)) func(Event) {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
 	}
-	if o.opts.Observe != nil {
-		o.opts.Observe(*e)
+	return func(e Event) {
+		a(e)
+		b(e)
 	}
 }
 
-func (o *op) tellAttempt(now time.Time, d call.Decision) {
-	if !o.watched() {
+func (o *op) tellAttempt(d call.Decision) {
+	if o.tell == nil {
 		return
 	}
 	var e Event
-	o.event(&e, AttemptDone, now)
+	o.event(&e, AttemptDone, o.endedAt)
 	e.WireAttempts = max(o.ctx.conns(), 1)
 	e.Status, e.Class, e.Executed, e.Rule = o.status(), o.verdict.Class, o.verdict.Executed, o.verdict.Rule
-	e.Elapsed, e.Delay, e.Waited, e.WaitSource = now.Sub(o.sentAt), d.Delay, o.lastWait, o.source
+	e.Elapsed, e.Delay, e.Waited, e.WaitSource = o.took, d.Delay, o.lastWait, o.source
 	if d.Source != "" {
 		e.WaitSource = d.Source
 	}
 	e.Retry, e.Reason = d.Action != call.End, string(d.Reason)
 	o.quote(&e)
-	o.say(&e)
+	o.tell(e)
 	if o.hint.Flags&hint.Malformed != 0 {
 		var bad Event
-		o.event(&bad, HintInvalid, now)
+		o.event(&bad, HintInvalid, o.endedAt)
 		bad.Status, bad.Reason = o.status(), "retry_after_invalid"
-		o.say(&bad)
+		o.tell(bad)
 	}
 }
 
@@ -85,38 +86,42 @@ func (o *op) status() int {
 
 // quote puts what the server said about time into e.
 func (o *op) quote(e *Event) {
-	e.RetryAfter, e.HasRetry, e.HintFrom = o.hint.Wait, o.hint.HasWait, cmp.Or(o.hint.From, o.hint.ResetFrom)
-	e.Remaining, e.HasRemain = o.hint.Remaining, o.hint.HasRemaining
-	e.Limit, e.HasLimit = o.hint.Limit, o.hint.HasLimit
+	h := &o.hint
+	e.RetryAfter, e.HasRetry, e.HintFrom = h.Wait, h.HasWait, h.From
+	if h.From == "" {
+		e.HintFrom = h.ResetFrom
+	}
+	e.Remaining, e.HasRemain = h.Remaining, h.HasRemaining
+	e.Limit, e.HasLimit = h.Limit, h.HasLimit
 }
 
 func (o *op) tellCall(reason Reason, bytes int64) {
-	if !o.watched() {
+	if o.tell == nil {
 		return
 	}
-	now := o.clock()
+	took := time.Since(o.begun)
 	var e Event
-	o.event(&e, CallDone, now)
+	o.event(&e, CallDone, o.begun.Add(took))
 	e.WireAttempts, e.Status, e.Class, e.Executed = o.wire, o.lastStatus, o.verdict.Class, o.verdict.Executed
-	e.Elapsed, e.Waited, e.WaitSource = now.Sub(o.begun), o.waited, o.waitSource
+	e.Elapsed, e.Waited, e.WaitSource = took, o.waited, o.waitSource
 	e.Rule, e.Reason, e.Bytes = o.verdict.Rule, string(reason), bytes
 	o.quote(&e)
-	o.say(&e)
+	o.tell(e)
 }
 
 func (o *op) tellWait(until time.Time, d time.Duration) {
-	if !o.watched() {
+	if o.tell == nil {
 		return
 	}
 	var e Event
 	o.event(&e, WaitBegun, time.Now())
 	e.Delay, e.WaitSource, e.Status, e.Class = d, o.source, o.lastStatus, o.verdict.Class
-	o.say(&e)
+	o.tell(e)
 }
 
 // tellBreaker tells what r has made of the breaker.
 func (o *op) tellBreaker(t admit.Told, r *admit.Result) {
-	if !o.watched() {
+	if o.tell == nil {
 		return
 	}
 	var e Event
@@ -132,5 +137,5 @@ func (o *op) tellBreaker(t admit.Told, r *admit.Result) {
 	if e.Class == classify.Unknown {
 		e.Class = classify.Transient
 	}
-	o.say(&e)
+	o.tell(e)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedproject/heed/call"
@@ -43,7 +44,7 @@ type Transport struct {
 	Seed uint64
 
 	once  sync.Once
-	state *state
+	state atomic.Pointer[state]
 }
 
 // RoundTrip sends r and hands over its one result.

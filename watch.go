@@ -25,10 +25,13 @@ type ownerKey struct{}
 type attemptContext struct {
 	context.Context // the caller's, or a cancelable child of it
 	watch           *watch
-	cancel          context.CancelCauseFunc // nil: the watch has the Done channel
-	trace           atomic.Pointer[trace]   // nil: nobody asked for it
-	reads           atomic.Uint64           // of the body: twice the bytes that came, and one more while it is read
-	over            bool                    // only the goroutine of the call looks at it
+	trace           atomic.Pointer[trace] // nil: nobody asked for it
+	reads           atomic.Uint64         // of the body: twice the bytes that came, and one more while it is read
+	due             time.Duration         // when the attempt ends, by the clock of the watch; 0: never
+	body            atomic.Int64          // since when the body is read, by that clock, and due counts no more; negative: it does
+	turn            uint32                // which attempt of its watch it is
+	child           bool                  // Context is a child, and has the Done channel
+	over            bool                  // only the goroutine of the call looks at it
 }
 
 // trace counts the connections that the HTTP stack takes for one attempt.
@@ -59,15 +62,22 @@ func (c *attemptContext) begin(o *op, now time.Time, d time.Duration) {
 	if traceKey == nil || httptrace.ContextClientTrace(parent) != nil {
 		parent = httptrace.WithClientTrace(parent, &c.traced().ClientTrace) // both traces are told
 	}
-	w, _ := o.s.watches.Get().(*watch)
-	if w == nil {
-		w = newWatch(&o.s.watches)
+	if o.watch == nil {
+		o.watch = o.s.watch(now)
 	}
-	c.watch, c.Context = w, parent
+	w := o.watch
+	w.turns++
+	c.watch, c.Context, c.turn = w, parent, w.turns
 	if parent.Done() != nil {
-		c.Context, c.cancel = context.WithCancelCause(parent)
+		c.Context, w.cancel = context.WithCancelCause(parent)
+		c.child = true
 	}
-	w.set(c, now, d, 0)
+	w.sent = now.Sub(w.born)
+	if d > 0 {
+		c.due = w.sent + d
+	}
+	w.ctx.Store(c)
+	w.wakeAt(c.due)
 }
 
 // maxSends is how often the HTTP stack may send one attempt: net/http repeats
@@ -117,50 +127,47 @@ func (c *attemptContext) http1() bool {
 	return !ok || secure.ConnectionState().NegotiatedProtocol != "h2"
 }
 
-// arm ends the attempt d after now. 0: never.
-func (c *attemptContext) arm(now time.Time, d time.Duration) { c.set(now, d, 0) }
-
-// armIdle ends the attempt when one read of its body takes longer than d, and
-// at the latest after twice d; and at limit in any case, unless that is zero.
-func (c *attemptContext) armIdle(now time.Time, d time.Duration, limit time.Time) {
-	c.set(now, d, d)
-	if !c.over && !limit.IsZero() {
-		c.watch.bound(limit)
+// read starts watching for silence in the body, from took on after the attempt
+// was sent. While it is merely looked at, the time until the head goes on as
+// well.
+func (c *attemptContext) read(took time.Duration, looked bool) {
+	if c.over {
+		return
 	}
-}
-
-func (c *attemptContext) set(now time.Time, d, idle time.Duration) {
-	if !c.over {
-		c.watch.set(c, now, d, idle)
+	since := c.watch.sent + took
+	if looked {
+		c.body.Store(-int64(since))
+	} else {
+		c.body.Store(int64(since))
+	}
+	if idle := c.watch.idle; idle > 0 {
+		c.watch.wakeAt(since + idle)
 	}
 }
 
 // abort ends the attempt now, as if its time were up.
 func (c *attemptContext) abort() {
-	if c.cancel != nil {
-		c.cancel(errAttemptTime)
-		return
-	}
-	c.watch.expire(c)
+	c.watch.mu.Lock()
+	c.watch.goOff(c)
 }
 
-// end ends the attempt: nothing of it may go on. nil: none has begun.
-func (c *attemptContext) end() {
-	if c == nil || c.over {
-		return
-	}
+// end ends the attempt: nothing of it may go on. It tells whether its watch can
+// be used for another.
+func (c *attemptContext) end() (reusable bool) {
 	c.over = true
-	if c.watch.end() {
-		c.watch.home.Put(c.watch)
+	reusable = c.watch.ctx.CompareAndSwap(c, nil)
+	if c.child {
+		c.watch.cancel(nil)
+		if reusable {
+			c.watch.cancel = nil
+		}
 	}
-	if c.cancel != nil {
-		c.cancel(nil)
-	}
+	return reusable
 }
 
 // Done implements context.Context.
 func (c *attemptContext) Done() <-chan struct{} {
-	if c.cancel != nil {
+	if c.child {
 		return c.Context.Done()
 	}
 	return c.watch.done
@@ -171,7 +178,7 @@ func (c *attemptContext) Err() error {
 	if c.late() {
 		return context.DeadlineExceeded
 	}
-	if c.cancel != nil || c.Context.Err() != nil {
+	if c.child || c.Context.Err() != nil {
 		return c.Context.Err()
 	}
 	select {
@@ -185,7 +192,7 @@ func (c *attemptContext) Err() error {
 // late tells that the attempt took too long, where the caller's context can be
 // canceled. Its child then says context.Canceled, and so does the HTTP/2 stack.
 func (c *attemptContext) late() bool {
-	return c.cancel != nil && context.Cause(c.Context) == errAttemptTime
+	return c.child && context.Cause(c.Context) == errAttemptTime
 }
 
 // Value implements context.Context.
@@ -204,7 +211,7 @@ func (c *attemptContext) Value(key any) any {
 
 // AfterFunc lets package context watch this context without a goroutine.
 func (c *attemptContext) AfterFunc(f func()) (stop func() bool) {
-	if c.cancel == nil {
+	if !c.child {
 		return c.watch.after(c, f)
 	}
 	return context.AfterFunc(c.Context, f)
@@ -227,106 +234,147 @@ func (p keyProbe) Value(key any) any {
 	return nil
 }
 
-// watch is a timer with the channel it closes. One that has not closed it is
-// used again for another attempt.
+// watch is a timer with the channel it closes. It belongs to an op, and one
+// that has not closed its channel is used again for another attempt.
 //
 // The timer runs on from one attempt to the next: setting a later time only
 // notes it, and the timer, when it fires, looks at what is noted. With a budget
-// of a minute that is one timer operation a minute instead of three a call.
+// of a minute that is one timer operation a minute instead of three a call. An
+// attempt whose time is never up takes no lock: whoever takes ctx away, its end
+// or the timer, has ended it.
 type watch struct {
-	home  *sync.Pool
-	timer *time.Timer
-	done  chan struct{}
+	born   time.Time     // its clock counts from there
+	idle   time.Duration // how silent a body may be; 0: for ever
+	timer  *time.Timer
+	done   chan struct{}
+	turns  uint32                         // attempts so far
+	sent   time.Duration                  // when the last of them was
+	cancel context.CancelCauseFunc        // of a child
+	ctx    atomic.Pointer[attemptContext] // nil: at rest
+	fires  atomic.Int64                   // when the timer goes off; 0: it does not run
 
-	mu    sync.Mutex
-	ctx   *attemptContext // nil: at rest
-	due   time.Time       // zero: never
-	fires time.Time       // when the timer goes off; zero: it does not run
-	fired bool
-	idle  time.Duration // 0: the attempt ends when it is due
-	limit time.Time     // with idle: it ends then in any case; zero: never
-	seen  uint64        // reads of the body when it was set
-	funcs map[*func()]struct{}
+	mu      sync.Mutex
+	fired   bool // it has ended the last attempt, and there will be none after it
+	silence silence
+	heard   uint32 // the attempt of funcs
+	funcs   map[*func()]struct{}
 }
 
-func newWatch(home *sync.Pool) *watch {
-	w := &watch{home: home, done: make(chan struct{})}
+// silence is what is known of the reads of one body.
+type silence struct {
+	turn  uint32
+	since int64         // that was body of the attempt
+	reads uint64        // when it was looked at last
+	until time.Duration // when it will be again
+}
+
+// watch returns a watch for an op that has none.
+func (s *state) watch(now time.Time) *watch {
+	if w, ok := s.watches.Get().(*watch); ok {
+		return w
+	}
+	w := &watch{born: now.Add(-1), idle: s.policy.Timeouts.Idle, done: make(chan struct{})} // -1: no instant is 0
 	w.timer = time.AfterFunc(time.Hour, w.fire)
 	w.timer.Stop()
 	return w
 }
 
-func (w *watch) set(c *attemptContext, now time.Time, d, idle time.Duration) {
+// wakeAt lets the timer go off at due, at the latest. 0: it need not.
+func (w *watch) wakeAt(due time.Duration) {
+	if due <= 0 || w.runs(due) {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ctx, w.idle, w.seen, w.due, w.limit = c, idle, c.reads.Load(), time.Time{}, time.Time{}
-	if d > 0 {
-		w.due = now.Add(d)
-		w.run()
+	w.run(due)
+}
+
+// runs tells that the timer goes off in time.
+func (w *watch) runs(due time.Duration) bool {
+	fires := time.Duration(w.fires.Load())
+	return fires != 0 && fires <= due
+}
+
+// run is wakeAt with the lock held.
+func (w *watch) run(due time.Duration) {
+	if !w.runs(due) {
+		w.fires.Store(int64(due))
+		w.timer.Reset(max(due-time.Since(w.born), 1))
 	}
 }
 
-func (w *watch) bound(limit time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.limit = limit
-	if w.due.IsZero() || limit.Before(w.due) {
-		w.due = limit
-		w.run()
-	}
-}
-
-// run lets the timer go off when it is due, at the latest.
-func (w *watch) run() {
-	if w.fires.IsZero() || w.due.Before(w.fires) {
-		w.fires = w.due
-		w.timer.Reset(max(time.Until(w.due), 1))
-	}
-}
-
-// fire ends the attempt that is due, unless its body is read without silence,
-// or the caller takes its time between two reads.
+// fire ends the attempt that is due. Who begins one stores ctx and then looks
+// at fires, so that it is either seen here or lets the timer run itself.
 func (w *watch) fire() {
 	w.mu.Lock()
-	w.fires = time.Time{}
-	if w.ctx == nil || w.fired || w.due.IsZero() {
+	w.fires.Store(0)
+	c := w.ctx.Load()
+	if c == nil {
 		w.mu.Unlock()
 		return
 	}
-	now, reads := time.Now(), w.ctx.reads.Load()
-	over := !w.limit.IsZero() && !now.Before(w.limit)
-	if !now.Before(w.due) && w.idle > 0 && !over && (reads%2 == 0 || reads != w.seen) {
-		w.seen, w.due = reads, now.Add(w.idle)
-		if !w.limit.IsZero() && w.limit.Before(w.due) {
-			w.due = w.limit
+	now := time.Since(w.born)
+	switch due := w.ends(c, now); {
+	case due <= 0:
+		w.mu.Unlock()
+	case now < due:
+		w.run(due)
+		w.mu.Unlock()
+	default:
+		w.goOff(c)
+	}
+}
+
+// ends is when c is due, as things stand: when the head of its answer should
+// have been there, or when its body has been silent for too long. 0: never.
+func (w *watch) ends(c *attemptContext, now time.Duration) time.Duration {
+	since := c.body.Load()
+	if since == 0 {
+		return c.due
+	}
+	if w.idle <= 0 {
+		if since < 0 {
+			return c.due
 		}
+		return 0
 	}
-	if now.Before(w.due) {
-		w.run()
+	quiet := w.quiet(c, since, now)
+	if since < 0 && c.due > 0 {
+		return min(quiet, c.due)
+	}
+	return quiet
+}
+
+// quiet is when the body has been silent for too long: when one read of it goes
+// on for all the time between two looks. A caller may take its time between two
+// reads.
+func (w *watch) quiet(c *attemptContext, since int64, now time.Duration) time.Duration {
+	s := &w.silence
+	if s.turn != c.turn || s.since != since {
+		*s = silence{turn: c.turn, since: since, until: time.Duration(max(since, -since)) + w.idle}
+	}
+	if reads := c.reads.Load(); now >= s.until && (reads%2 == 0 || reads != s.reads) {
+		s.reads, s.until = reads, now+w.idle
+	}
+	return s.until
+}
+
+// goOff ends the attempt of c, if it has not ended. It is called with the lock
+// held and gives it back.
+func (w *watch) goOff(c *attemptContext) {
+	if !w.ctx.CompareAndSwap(c, nil) {
 		w.mu.Unlock()
 		return
 	}
-	w.goOff()
-}
-
-// expire ends the attempt of c, if it still is the watch's.
-func (w *watch) expire(c *attemptContext) {
-	w.mu.Lock()
-	if w.ctx != c || w.fired {
-		w.mu.Unlock()
-		return
-	}
-	w.goOff()
-}
-
-// goOff ends the attempt. It is called with the lock held and gives it back.
-func (w *watch) goOff() {
 	w.fired = true
-	funcs, cancel := w.funcs, w.ctx.cancel
+	var funcs map[*func()]struct{}
+	if w.heard == c.turn {
+		funcs = w.funcs
+	}
 	w.funcs = nil
 	w.mu.Unlock()
-	if cancel != nil {
-		cancel(errAttemptTime)
+	if c.child {
+		w.cancel(errAttemptTime)
 		return
 	}
 	close(w.done)
@@ -335,29 +383,24 @@ func (w *watch) goOff() {
 	}
 }
 
-// end lets the watch rest. It can be used again unless it has fired.
-func (w *watch) end() (reusable bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ctx, w.due = nil, time.Time{}
-	clear(w.funcs)
-	return !w.fired
-}
-
 // after calls f when the attempt of c takes too long. Once that has ended,
 // the watch may serve another, which is none of f's business.
 func (w *watch) after(c *attemptContext, f func()) (stop func() bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ctx != c {
-		return func() bool { return true }
-	}
-	if w.fired {
+	if w.fired && c.turn == w.turns {
 		go f()
 		return func() bool { return false }
 	}
+	if w.ctx.Load() != c {
+		return func() bool { return true }
+	}
 	if w.funcs == nil {
 		w.funcs = map[*func()]struct{}{}
+	}
+	if w.heard != c.turn {
+		w.heard = c.turn
+		clear(w.funcs)
 	}
 	key := &f
 	w.funcs[key] = struct{}{}

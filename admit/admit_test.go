@@ -63,3 +63,36 @@ func exchange(t *testing.T, g *Gate, now time.Time, v classify.Verdict, h ...hin
 	t.Helper()
 	return answer(g, now, leave(t, g, now), v, h...)
 }
+
+func TestAGateIsCalmWhileASuccessWouldTeachItNothing(t *testing.T) {
+	g := gateOf(nil)
+	for i, c := range []struct {
+		v    classify.Verdict
+		calm bool
+	}{{ok, true}, {failed, false}, {ok, true}, {overload, false}, {ok, true}, {throttle, false}} {
+		now := start.Add(time.Duration(i) * time.Second)
+		if exchange(t, g, now, c.v); g.Calm() != c.calm {
+			t.Errorf("after %s: got calm %v, want %v", c.v.Class, g.Calm(), c.calm)
+		}
+	}
+}
+
+func TestOnlyASuccessWithoutAWordAboutTheQuotaIsPlain(t *testing.T) {
+	quota, wait := quotaSaid(5, 10, 0), after(time.Second)
+	for _, c := range []struct {
+		v    classify.Verdict
+		f    classify.Failure
+		h    hint.Hint
+		want bool
+	}{
+		{ok, classify.NoFailure, hint.Hint{}, true},
+		{ok, classify.NoFailure, wait, true},
+		{ok, classify.NoFailure, quota, false},
+		{ok, classify.BodyCut, hint.Hint{}, false},
+		{failed, classify.NoFailure, hint.Hint{}, false},
+	} {
+		if got := Plain(&c.v, c.f, &c.h); got != c.want {
+			t.Errorf("%s, %s, %+v: got %v, want %v", c.v.Class, c.f, c.h, got, c.want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heedproject/heed/classify"
+	"github.com/heedproject/heed/hint"
 	"github.com/heedproject/heed/policy"
 )
 
@@ -41,7 +42,7 @@ func NewGate(p *policy.Policy, rng *rand.Rand) *Gate {
 
 // Admit implements Keeper. The order of the questions is the order in which
 // an answer concerns most callers.
-func (g *Gate) Admit(now time.Time, a Ask) Answer {
+func (g *Gate) Admit(now time.Time, a Ask) (out Answer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now = g.instant(now)
@@ -57,15 +58,16 @@ func (g *Gate) Admit(now time.Time, a Ask) Answer {
 	if g.byQuota() {
 		g.pace.follow(g.quota.pace(&g.p.Limits))
 	}
-	slot := g.pace.due(now)
-	if now.Before(slot) {
-		return Answer{At: slot, Source: policy.WaitPace}
+	late := g.pace.late(now)
+	if late < 0 {
+		return Answer{At: g.pace.next, Source: policy.WaitPace}
 	}
 	if at := g.quota.take(now, &g.p.Limits); now.Before(at) {
 		return Answer{At: at, Source: policy.WaitQuota}
 	}
-	g.pace.take(slot, now, a.Waiting > 0)
-	return g.pass(now, a, false)
+	g.pace.take(late, now, a.Waiting > 0)
+	g.pass(&out, now, a, false)
+	return out
 }
 
 // instant is the latest instant that anybody has told. Who read the clock and
@@ -82,7 +84,7 @@ func (g *Gate) instant(now time.Time) time.Time {
 // that is learned.
 func (g *Gate) byQuota() bool { return g.pace.mode != fixed && g.quota.refills() }
 
-func (g *Gate) pass(now time.Time, a Ask, probe bool) Answer {
+func (g *Gate) pass(out *Answer, now time.Time, a Ask, probe bool) {
 	if !probe { // a probe must not need what may be exhausted
 		g.inFlight++
 		if a.Group >= 0 {
@@ -90,9 +92,10 @@ func (g *Gate) pass(now time.Time, a Ask, probe bool) Answer {
 		}
 	}
 	g.pace.note(now)
-	p := Pass{At: now, Seq: g.sent, Gen: g.breaker.gen, Group: a.Group, Probe: probe}
+	out.Kind, out.Breaker = Go, g.breaker.state
+	p := &out.Pass
+	p.At, p.Seq, p.Gen, p.Group, p.Probe = now, g.sent, g.breaker.gen, a.Group, probe
 	g.sent++
-	return Answer{Kind: Go, Breaker: g.breaker.state, Pass: p}
 }
 
 // probe answers while the breaker is not closed.
@@ -109,7 +112,9 @@ func (g *Gate) probe(now time.Time, a Ask) Answer {
 		closed.At, closed.Source = at, policy.WaitBreaker
 		return closed
 	}
-	return g.pass(now, a, true)
+	var out Answer
+	g.pass(&out, now, a, true)
+	return out
 }
 
 // full tells which concurrency cap is reached.
@@ -140,7 +145,7 @@ func (g *Gate) Release(_ time.Time, p Pass) {
 
 // Observe implements Keeper.
 func (g *Gate) Observe(now time.Time, r Result) Told {
-	if g.calm.Load() && r.plain() {
+	if g.Calm() && !r.Retry && Plain(&r.Verdict, r.Failure, &r.Hint) {
 		return Told{}
 	}
 	g.mu.Lock()
@@ -164,9 +169,12 @@ func (g *Gate) Observe(now time.Time, r Result) Told {
 	return t
 }
 
-// plain tells that r is a success of which there is nothing more to say.
-func (r *Result) plain() bool {
-	return r.Verdict.Class == classify.OK && r.Failure == classify.NoFailure && !r.Hint.HasRemaining && !r.Retry
+// Calm tells that a Plain result teaches nothing, so that it need not be told.
+func (g *Gate) Calm() bool { return g.calm.Load() }
+
+// Plain tells a success of which there is nothing more to say.
+func Plain(v *classify.Verdict, f classify.Failure, h *hint.Hint) bool {
+	return v.Class == classify.OK && f == classify.NoFailure && !h.HasRemaining
 }
 
 // settle lets the breaker see the result.

@@ -316,6 +316,9 @@ func (l *Line) unlock() {
 	l.mu.Unlock()
 }
 
+// Quiet tells that nobody waits.
+func (l *Line) Quiet() bool { return !l.busy.Load() }
+
 // Observe passes r to the Keeper. Waiters whose deadline lies before the
 // instant at which the key opens are woken, so that they can end at once.
 func (l *Line) Observe(now time.Time, r Result) Told {

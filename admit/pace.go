@@ -86,19 +86,17 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s, 1e9) * float64(time.Second))
 }
 
-// due is when the next slot is free; now or earlier: at once.
-func (p *pace) due(now time.Time) time.Time {
+// late is for how long the next slot has been free, as far as the schedule may
+// fall behind; negative: it will be so much later.
+func (p *pace) late(now time.Time) time.Duration {
 	if p.rate == 0 {
-		return now
+		return 0
 	}
-	if early := now.Add(-p.lag); p.next.Before(early) {
-		return early
-	}
-	return p.next
+	return min(now.Sub(p.next), p.lag)
 }
 
-// take takes the slot that is due.
-func (p *pace) take(slot, now time.Time, demand bool) {
+// take takes the slot that has been free for late.
+func (p *pace) take(late time.Duration, now time.Time, demand bool) {
 	if p.rate == 0 {
 		return
 	}
@@ -107,7 +105,7 @@ func (p *pace) take(slot, now time.Time, demand bool) {
 		p.step, p.by = seconds(1/p.rate), p.rate
 	}
 	if p.rate > 0 {
-		p.next = slot.Add(p.step)
+		p.next = now.Add(p.step - late)
 	}
 }
 

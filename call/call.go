@@ -118,8 +118,8 @@ func (c *Call) Resume(l Ladder) {
 
 // Begin starts a call now that may take budget (0: the policy's) and must end
 // by parent (zero: no such bound). p has its defaults filled in.
-func Begin(p *policy.Policy, now time.Time, budget time.Duration, parent time.Time) Call {
-	c := Call{p: p, Once: p.Retry.Off, Replayable: true}
+func Begin(p *policy.Policy, now time.Time, budget time.Duration, parent time.Time) (c Call) {
+	c.p, c.Once, c.Replayable = p, p.Retry.Off, true
 	if budget <= 0 || budget > p.Retry.Budget {
 		budget = p.Retry.Budget
 	}

@@ -25,7 +25,10 @@ func (c *Classifier) Classify(x *Exchange, v *policy.Verify) Verdict {
 	if out.Class != OK {
 		return c.override(x, out, ruled)
 	}
-	return doubt(x, v, out, ruled)
+	if bad, found := doubt(x, v, ruled); found {
+		return bad
+	}
+	return out
 }
 
 // neutral is the table that stands behind all rules.
@@ -117,28 +120,28 @@ func usedUp(x *Exchange) bool {
 	return h.HasWait || h.HasRemaining && h.Remaining == 0
 }
 
-// doubt looks for what speaks against an answer that looks fine: out is OK.
-func doubt(x *Exchange, v *policy.Verify, out Verdict, ruled bool) Verdict {
+// doubt looks for what speaks against an answer that looks fine.
+func doubt(x *Exchange, v *policy.Verify, ruled bool) (bad Verdict, found bool) {
 	if cutOff(x.Failure) {
-		return ofFailure(x)
+		return ofFailure(x), true
 	}
 	if v != nil && v.Mode == policy.VerifyOff {
-		return out
+		return Verdict{}, false
 	}
 	if x.Peeked && ended(x) {
 		if why := cutShort(x); why != "" {
-			return Verdict{Class: Truncated, Executed: Yes, Retry: Idempotent, Rule: why}
+			return Verdict{Class: Truncated, Executed: Yes, Retry: Idempotent, Rule: why}, true
 		}
 	}
 	if !ruled && (x.ContentLength == 0 || x.Peeked) && hollow(x) {
-		return Verdict{Class: Invalid, Retry: Idempotent, Rule: "empty body where JSON was promised"}
+		return Verdict{Class: Invalid, Retry: Idempotent, Rule: "empty body where JSON was promised"}, true
 	}
 	if v != nil && (v.MaxAge > 0 || v.MaxUnmodified > 0) {
 		if why := stale(x, v); why != "" {
-			return Verdict{Class: Stale, Executed: Yes, Retry: Revalidate, Rule: why}
+			return Verdict{Class: Stale, Executed: Yes, Retry: Revalidate, Rule: why}, true
 		}
 	}
-	return out
+	return Verdict{}, false
 }
 
 // hollow tells a 200 to a GET that promises JSON and has no body. No JSON
