@@ -26,7 +26,9 @@ const (
 	mostEvents, mostCause = 300, 600
 	// mostStarts are how often a client may not start before no more is tried.
 	mostStarts = 5
-	atOnce     = 48 // cases; most of them wait most of the time
+	// mostMute are the programs that are waited for patiently in vain.
+	mostMute = 20
+	atOnce   = 48 // cases; most of them wait most of the time
 )
 
 // Options say what is checked and how.

@@ -161,14 +161,10 @@ func (s *stage) awaits(p Place, given <-chan struct{}) {
 	if g == nil {
 		return
 	}
-	patience := 300 // of 10 ms
-	if s.mute.Load() >= mostStarts {
-		patience = 10 // it seems to send nothing
-	}
 	before := g.seen.Load()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
-	for range patience {
+	for until := time.Now().Add(s.patience()); time.Now().Before(until); {
 		if g.seen.Load() > before {
 			return
 		}
@@ -179,6 +175,20 @@ func (s *stage) awaits(p Place, given <-chan struct{}) {
 		}
 	}
 	s.mute.Add(1)
+}
+
+// patience is how long the first request of a program is waited for: where the
+// machine is busy it starts slowly, and to give it up early starts more of them
+// at a time, each of which is slower still. But one that was waited for in vain
+// often hangs, and a run has to end.
+func (s *stage) patience() time.Duration {
+	switch mute, sends := s.mute.Load(), s.seen.Load() > 0; {
+	case mute < mostStarts, sends && mute < mostMute:
+		return 15 * time.Second
+	case sends:
+		return 3 * time.Second
+	}
+	return 100 * time.Millisecond // it seems to send nothing
 }
 
 // end closes a case and returns what was seen, when nothing is open any more.
