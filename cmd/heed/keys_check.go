@@ -38,10 +38,12 @@ type keyText struct{ from, text string }
 
 // keyRow is one key, as it is told.
 type keyRow struct {
-	ID      string `json:"id"`
-	Use     string `json:"use"`
-	From    string `json:"from,omitempty"`
-	Records *int   `json:"records,omitempty"` // under it, in the queue
+	ID   string `json:"id"`
+	Use  string `json:"use"`
+	From string `json:"from,omitempty"`
+	// What is under it in the queue; nil: nobody has looked.
+	Records *int `json:"records,omitempty"`
+	Keys    *int `json:"keys,omitempty"` // idempotency keys
 }
 
 // Run checks the keys.
@@ -102,7 +104,7 @@ func (sh *shell) keyTable(rows []keyRow, asJSON bool) error {
 	}
 	head := []string{"KEY", "USE", "FROM"}
 	if rows[0].Records != nil {
-		head = []string{"KEY", "RECORDS", "USE"}
+		head = []string{"KEY", "RECORDS", "IDEMPOTENCY KEYS", "USE"}
 	}
 	t := grid{head}
 	for _, r := range rows {
@@ -110,9 +112,9 @@ func (sh *shell) keyTable(rows []keyRow, asJSON bool) error {
 			t = append(t, []string{r.ID, r.Use, r.From})
 			continue
 		}
-		t = append(t, []string{r.ID, strconv.Itoa(*r.Records), r.Use})
+		t = append(t, []string{r.ID, strconv.Itoa(*r.Records), strconv.Itoa(*r.Keys), r.Use})
 	}
-	return t.write(sh.out, columns{Width: sh.width(), Wrap: []int{2}})
+	return t.write(sh.out, columns{Width: sh.width(), Wrap: []int{len(head) - 1}})
 }
 
 // read gets the keys from files, or from where the configuration says.

@@ -81,17 +81,22 @@ func (c *keysRotateCmd) unneeded(sh *shell) (err error) {
 	if err != nil {
 		return fmt.Errorf("key %s stays, since the queue cannot be asked whether it still needs it: %w", c.Drop, err)
 	}
-	if n := use[c.Drop]; n > 0 {
-		return usage(fmt.Errorf("key %s stays: %s", c.Drop, held("it", n, cfg.Queue)))
+	if u := use[c.Drop]; u != (queue.Use{}) {
+		return usage(fmt.Errorf("key %s stays: %s", c.Drop, held("it", u, cfg.Queue)))
 	}
 	return nil
 }
 
-// held says what is under an old key, and until when. The queue counts calls
-// and idempotency keys together.
-func held(key string, n int, q *config.Queue) string {
-	return fmt.Sprintf("the queue holds %s under %s. Those of calls are sealed again by heed keys rotate --reseal; "+
-		"idempotency keys cannot be, are all that is left after it, and are needed until %s", records(n), key, forgotten(q))
+// held says what is under an old key, and until when.
+func held(key string, u queue.Use, q *config.Queue) string {
+	var parts []string
+	if u.Records > 0 {
+		parts = append(parts, fmt.Sprintf("%s, which heed keys rotate --reseal seals again", records(u.Records)))
+	}
+	if u.Keys > 0 {
+		parts = append(parts, fmt.Sprintf("%s, needed until %s", counted(u.Keys, "idempotency key"), forgotten(q)))
+	}
+	return fmt.Sprintf("the queue holds under %s %s", key, strings.Join(parts, ", and "))
 }
 
 // forgotten is until when the idempotency keys that are taken by now may be
@@ -102,11 +107,13 @@ func forgotten(q *config.Queue) string {
 		time.Now().Add(window).UTC().Format(time.RFC3339), span(window))
 }
 
-func records(n int) string {
+func records(n int) string { return counted(n, "record") }
+
+func counted(n int, what string) string {
 	if n == 1 {
-		return "1 record"
+		return "1 " + what
 	}
-	return fmt.Sprintf("%d records", n)
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // owner is the configuration whose queue has its keys in the file: the one

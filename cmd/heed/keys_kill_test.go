@@ -81,7 +81,7 @@ func (f *filled) reseal() *exec.Cmd {
 }
 
 // use counts what is under each key.
-func (f *filled) use() map[string]int {
+func (f *filled) use() map[string]queue.Use {
 	f.t.Helper()
 	s := f.open(f.fresh, f.old)
 	defer f.close(s)
@@ -118,13 +118,13 @@ func TestASealingAgainThatIsKilledGoesOnWhereItWas(t *testing.T) {
 	<-ended
 
 	use := f.use()
-	if use[f.old.ID()] == 0 || use[f.fresh.ID()] == 0 || use[f.old.ID()]+use[f.fresh.ID()] != sealedCalls {
+	if old, fresh := use[f.old.ID()].Records, use[f.fresh.ID()].Records; old == 0 || fresh == 0 || old+fresh != sealedCalls {
 		t.Fatalf("after the kill: got %v, want %d under both keys together", use, sealedCalls)
 	}
 	if out, err := f.reseal().CombinedOutput(); err != nil {
 		t.Fatalf("once more: %v\n%s", err, out)
 	}
-	if diff := cmp.Diff(f.use(), map[string]int{f.fresh.ID(): sealedCalls}); diff != "" {
+	if diff := cmp.Diff(f.use(), map[string]queue.Use{f.fresh.ID(): {Records: sealedCalls}}); diff != "" {
 		t.Errorf("in the end (-got +want):\n%s", diff)
 	}
 	s := f.open(f.fresh)

@@ -47,19 +47,19 @@ func keyUse(ctx context.Context, v *app.Vault) ([]keyRow, error) {
 	}
 	var rows []keyRow
 	for _, id := range v.Keys.IDs() {
-		n, what := use[id], useNeeded
+		u, what := use[id], useNeeded
 		switch {
 		case id == v.Keys.Active():
 			what = useSeals
-		case n == 0:
+		case u == queue.Use{}:
 			what = useNone
 		}
-		rows = append(rows, keyRow{ID: id, Use: what, Records: &n})
+		rows = append(rows, keyRow{ID: id, Use: what, Records: &u.Records, Keys: &u.Keys})
 		delete(use, id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(use)) {
-		n := use[id]
-		rows = append(rows, keyRow{ID: id, Use: useMissing, Records: &n})
+		u := use[id]
+		rows = append(rows, keyRow{ID: id, Use: useMissing, Records: &u.Records, Keys: &u.Keys})
 	}
 	return rows, nil
 }
@@ -95,7 +95,7 @@ func (c *keysCheckCmd) store(sh *shell) (err error) {
 	}
 	for _, r := range rows {
 		if r.Use == useNeeded {
-			sh.say("heed: %s", held(r.ID, *r.Records, cfg.Queue))
+			sh.say("heed: %s", held(r.ID, queue.Use{Records: *r.Records, Keys: *r.Keys}, cfg.Queue))
 		}
 	}
 	if ids := having(rows, useMissing); len(ids) > 0 {
@@ -178,7 +178,7 @@ func (c *keysRotateCmd) seal(sh *shell, q *config.Queue, v *app.Vault) error {
 		}
 	}
 	if c.DryRun {
-		_, err := fmt.Fprintf(sh.out, "up to %d records would be sealed again\n", left)
+		_, err := fmt.Fprintf(sh.out, "%s would be sealed again\n", records(left))
 		return err
 	}
 	if q.Store == config.QueuePostgres {

@@ -84,23 +84,23 @@ func scriptDown(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // shelf is a store that knows only what is under each key.
-type shelf map[string]int
+type shelf map[string]queue.Use
 
-func (s shelf) KeyUse(context.Context) (map[string]int, error) { return maps.Clone(s), nil }
+func (s shelf) KeyUse(context.Context) (map[string]queue.Use, error) { return maps.Clone(s), nil }
 
 func (shelf) Reseal(context.Context, func(int)) (int, error) { return 0, nil }
 
 func TestTheKeysOfAQueueAreToldWithWhatNeedsThem(t *testing.T) {
 	front, used, idle := queue.NewKey(), queue.NewKey(), queue.NewKey()
-	v := &app.Vault{Vault: shelf{used.ID(): 3, "0123456789abcdef": 2}, Keys: queue.NewKeys(front, used, idle)}
+	v := &app.Vault{Vault: shelf{used.ID(): {Records: 2, Keys: 1}, "0123456789abcdef": {Records: 2}}, Keys: queue.NewKeys(front, used, idle)}
 	rows, err := keyUse(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := func(n int) *int { return &n }
 	want := []keyRow{
-		{ID: front.ID(), Use: "seals", Records: n(0)}, {ID: used.ID(), Use: "still needed", Records: n(3)},
-		{ID: idle.ID(), Use: "may be dropped", Records: n(0)}, {ID: "0123456789abcdef", Use: "missing: add it", Records: n(2)},
+		{ID: front.ID(), Use: "seals", Records: n(0), Keys: n(0)}, {ID: used.ID(), Use: "still needed", Records: n(2), Keys: n(1)},
+		{ID: idle.ID(), Use: "may be dropped", Records: n(0), Keys: n(0)}, {ID: "0123456789abcdef", Use: "missing: add it", Records: n(2), Keys: n(0)},
 	}
 	if diff := cmp.Diff(rows, want); diff != "" {
 		t.Errorf("keys (-got +want):\n%s", diff)

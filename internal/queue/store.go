@@ -277,9 +277,15 @@ type Vault interface {
 	// the process, and repeated: it goes on with what is left. at, unless nil,
 	// is told how many are done after each batch that had any.
 	Reseal(ctx context.Context, at func(done int)) (int, error)
-	// KeyUse counts the records under each key id. A key that seals none may
+	// KeyUse counts what is under each key id. A key that nothing is under may
 	// leave the ring.
-	KeyUse(ctx context.Context) (map[string]int, error)
+	KeyUse(ctx context.Context) (map[string]Use, error)
+}
+
+// Use is what is under a key of the ring.
+type Use struct {
+	Records int // sealed with it: Reseal moves them to the active key
+	Keys    int // idempotency keys whose digest it made: they stay for their window
 }
 
 // Swept is what one Sweep did.

@@ -103,8 +103,8 @@ func records(rows pgx.Rows) (all []record, err error) {
 }
 
 // KeyUse implements queue.Vault.
-func (s *Store) KeyUse(ctx context.Context) (map[string]int, error) {
-	use := map[string]int{}
+func (s *Store) KeyUse(ctx context.Context) (map[string]queue.Use, error) {
+	use := map[string]queue.Use{}
 	for _, table := range sealedTables {
 		// The version and the id of the key are the first bytes.
 		err := s.rows(ctx, "SELECT substr(sealed, 1, 9), count(*) FROM "+table+" GROUP BY 1", nil,
@@ -115,7 +115,9 @@ func (s *Store) KeyUse(ctx context.Context) (map[string]int, error) {
 					return failed(err)
 				}
 				if by, err := queue.SealedBy(append(head, make([]byte, 64)...)); err == nil { // else it is damaged, and under none
-					use[by] += n
+					u := use[by]
+					u.Records += n
+					use[by] = u
 				}
 				return nil
 			})
@@ -127,7 +129,9 @@ func (s *Store) KeyUse(ctx context.Context) (map[string]int, error) {
 		var by string
 		var n int
 		err := rows.Scan(&by, &n)
-		use[by] += n
+		u := use[by]
+		u.Keys += n
+		use[by] = u
 		return failed(err)
 	})
 	return use, err

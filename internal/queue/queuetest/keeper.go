@@ -88,7 +88,7 @@ func testRotation(t *testing.T, open Open) {
 	r.same("resealed: two requests, an answer, a revision", n, 4)
 	use, err := r.s.KeyUse(r.Context())
 	r.ok(err)
-	r.same("use", use, map[string]int{fresh.ID(): 4, old.ID(): 1}) // the idempotency key has its window
+	r.same("use", use, map[string]queue.Use{fresh.ID(): {Records: 4}, old.ID(): {Keys: 1}})
 	r.same("request", reveal(r, "a"), raw(keyed("a", "k", "x").Request))
 	answer, err := r.s.Answer(r.Context(), "edited")
 	r.ok(err)
@@ -112,7 +112,7 @@ func testInterruptedRotation(t *testing.T, open Open) {
 	r.isErr(err, context.Canceled)
 	use, err := r.s.KeyUse(r.Context())
 	r.ok(err)
-	r.same("after one batch", use, map[string]int{fresh.ID(): first, old.ID(): calls - first})
+	r.same("after one batch", use, map[string]queue.Use{fresh.ID(): {Records: first}, old.ID(): {Records: calls - first}})
 	told := 0
 	rest, err := r.s.Reseal(r.Context(), func(done int) { told = done })
 	r.ok(err)
@@ -120,7 +120,7 @@ func testInterruptedRotation(t *testing.T, open Open) {
 	r.same("told last", told, rest)
 	use, err = r.s.KeyUse(r.Context())
 	r.ok(err)
-	r.same("in the end", use, map[string]int{fresh.ID(): calls})
+	r.same("in the end", use, map[string]queue.Use{fresh.ID(): {Records: calls}})
 }
 
 func testLargeRotation(t *testing.T, open Open) {

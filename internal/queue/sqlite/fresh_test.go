@@ -133,11 +133,11 @@ func TestFiledKeysAreErasedWhenTheirWindowIsOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	records := 0
-	for _, n := range use {
-		records += n
+	var left queue.Use
+	for _, u := range use {
+		left = u
 	}
-	if erased != calls || records != calls { // the requests of the calls are left
-		t.Errorf("erased %d keys and left %d records, want %d and %d", erased, records, calls, calls)
+	if want := (queue.Use{Records: calls}); erased != calls || len(use) != 1 || left != want { // the requests of the calls
+		t.Errorf("erased %d keys and left %+v, want %d and %+v under one key", erased, use, calls, want)
 	}
 }

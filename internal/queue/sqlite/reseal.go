@@ -99,14 +99,16 @@ func (b *book) records(table string, after int64) []record {
 }
 
 // KeyUse implements queue.Vault.
-func (s *Store) KeyUse(ctx context.Context) (map[string]int, error) {
-	use := map[string]int{}
+func (s *Store) KeyUse(ctx context.Context) (map[string]queue.Use, error) {
+	use := map[string]queue.Use{}
 	for _, table := range sealedTables {
 		// The version and the id of the key are the first bytes.
 		err := groups(ctx, s, "SELECT substr(sealed, 1, 64), count(*) FROM "+table+" GROUP BY substr(sealed, 1, 9)",
 			func(head []byte, n int) error {
 				if by, err := queue.SealedBy(head); err == nil { // else it is damaged, and under none
-					use[by] += n
+					u := use[by]
+					u.Records += n
+					use[by] = u
 				}
 				return nil
 			})
@@ -115,7 +117,9 @@ func (s *Store) KeyUse(ctx context.Context) (map[string]int, error) {
 		}
 	}
 	err := groups(ctx, s, "SELECT key, count(*) FROM taken GROUP BY key", func(by int64, n int) error {
-		use[keyID(by)] += n
+		u := use[keyID(by)]
+		u.Keys += n
+		use[keyID(by)] = u
 		return nil
 	})
 	return use, err

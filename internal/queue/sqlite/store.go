@@ -275,16 +275,17 @@ func (s *Store) checkKeys(ctx context.Context, c *sql.Conn) error {
 	if err != nil {
 		return wrap("read the keys of "+s.path, err)
 	}
-	var use map[string]int
+	var use map[string]queue.Use
 	if len(missing) > 0 { // looking at every record takes time
 		if use, err = s.KeyUse(ctx); err != nil {
 			return err
 		}
 	}
 	for _, key := range missing {
-		if id := keyID(key); use[id] > 0 {
-			return fmt.Errorf("open %s: %d of its records are under key %s, which is not in the ring: add it: %w",
-				s.path, use[id], id, queue.ErrKey)
+		id := keyID(key)
+		if n := use[id].Records + use[id].Keys; n > 0 {
+			return fmt.Errorf("open %s: %d of its records and idempotency keys are under key %s, which is not in the ring: add it: %w",
+				s.path, n, id, queue.ErrKey)
 		}
 		if _, err := c.ExecContext(ctx, "DELETE FROM sealers WHERE key = ?", key); err != nil {
 			return wrap("write the keys of "+s.path, err)
