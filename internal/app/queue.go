@@ -222,11 +222,13 @@ func (k *keeper) sweep(g *gateway.Gateway) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	var warned time.Time
-	late, lost := map[string]bool{}, 0
+	late, ends := map[string]bool{}, gateway.Ends{}
 	for {
 		k.look(time.Now(), late)
 		k.mend(time.Now())
-		lost = k.tellLost(g, lost)
+		if err := g.TellEnds(context.Background(), &ends); err != nil {
+			k.failed(err)
+		}
 		if now := time.Now(); now.Sub(warned) >= warnEvery {
 			warned = now
 			k.warn(now)
@@ -244,29 +246,6 @@ func (k *keeper) sweep(g *gateway.Gateway) {
 			return
 		}
 	}
-}
-
-// tellLost has the ends told that the store made by itself, when there are more
-// of them than before.
-func (k *keeper) tellLost(g *gateway.Gateway, before int) int {
-	counts, err := k.store.Counts(context.Background())
-	if err != nil {
-		k.failed(err)
-		return before
-	}
-	n := 0
-	for _, c := range counts {
-		if c.State == queue.Unknown && c.Reason == queue.ReasonLeaseLost || c.State == queue.Dead && c.Reason == queue.ReasonUnreadable {
-			n += c.N
-		}
-	}
-	if n > before {
-		if err := g.TellEnds(context.Background()); err != nil {
-			k.failed(err)
-			return before
-		}
-	}
-	return n
 }
 
 // probe is a write that changes nothing.

@@ -180,34 +180,85 @@ func (t *table) cancel(ctx context.Context, id string) error {
 	return nil
 }
 
-// TellEnds queues the callbacks of calls that the store has ended by itself
-// since nobody could say what became of them, or read them. Those that expired
-// have their watchmen.
-func (g *Gateway) TellEnds(ctx context.Context) error {
+// Ends are the ends that the store made by itself, as they were last looked at.
+type Ends struct {
+	known map[string]time.Time // by the ids of calls: one that is replayed ends again
+	n     int
+	next  time.Time // when the same number is looked at again: another may have been purged
+}
+
+// unsent are the ends that the store makes by itself, since nobody could say
+// what became of a call, or read it. Those that expired have their watchmen.
+var unsent = []struct {
+	state  queue.State
+	reason string
+}{{queue.Unknown, queue.ReasonLeaseLost}, {queue.Dead, queue.ReasonUnreadable}}
+
+// idle is how much longer than it takes to look at all ends nobody looks.
+const idle = 50
+
+// TellEnds queues the callbacks of calls that the store has ended by itself since
+// they were last looked at.
+func (g *Gateway) TellEnds(ctx context.Context, e *Ends) error {
 	t := g.enter()
 	defer g.leave(t)
-	for _, f := range []queue.Filter{
-		{States: []queue.State{queue.Unknown}, Reason: queue.ReasonLeaseLost, Limit: maxPage},
-		{States: []queue.State{queue.Dead}, Reason: queue.ReasonUnreadable, Limit: maxPage},
-	} {
-		for more := true; more; {
-			page, err := t.Later.Store.List(ctx, f)
-			if err != nil {
-				return err
+	counts, err := t.Later.Store.Counts(ctx)
+	if err != nil {
+		return err
+	}
+	n, of := 0, make([]int, len(unsent))
+	for i, u := range unsent {
+		for _, c := range counts {
+			if c.State == u.state && c.Reason == u.reason {
+				of[i] += c.N
 			}
-			for i := range page.Calls {
-				t.tellWatched(ctx, &page.Calls[i])
-			}
-			f.After, more = page.Next, page.Next != ""
 		}
+		n += of[i]
+	}
+	began := time.Now()
+	if n <= e.n && began.Before(e.next) {
+		return nil
+	}
+	now := Ends{known: map[string]time.Time{}, n: n}
+	for i, u := range unsent {
+		if of[i] == 0 {
+			continue
+		}
+		f := queue.Filter{States: []queue.State{u.state}, Reason: u.reason, Limit: maxPage}
+		if err := t.tellAll(ctx, f, e.known, now.known); err != nil {
+			return err
+		}
+	}
+	now.next = time.Now().Add(idle * time.Since(began))
+	*e = now
+	return nil
+}
+
+// tellAll tells the ends that f selects, but for those before, and adds all that
+// are seen to.
+func (t *table) tellAll(ctx context.Context, f queue.Filter, before, seen map[string]time.Time) error {
+	for more := true; more; {
+		page, err := t.Later.Store.List(ctx, f)
+		if err != nil {
+			return err
+		}
+		for i := range page.Calls {
+			c := &page.Calls[i]
+			if at, is := before[c.ID]; is && at.Equal(c.Ended) || t.tellWatched(ctx, c) {
+				seen[c.ID] = c.Ended
+			}
+		}
+		f.After, more = page.Next, page.Next != ""
 	}
 	return nil
 }
 
-// tellWatched tells the end of a call over which a watchman still stands.
-func (t *table) tellWatched(ctx context.Context, f *queue.Facts) {
+// tellWatched tells the end of a call over which a watchman still stands. False:
+// the store does not say whether one does.
+func (t *table) tellWatched(ctx context.Context, f *queue.Facts) bool {
 	w, err := t.Later.Store.Reveal(ctx, f.ID+late)
 	if err == nil && w.State == queue.Queued {
 		t.untold(t.tellEnd(ctx, f, w.Path))
 	}
+	return err == nil || errors.Is(err, queue.ErrNotFound) || errors.Is(err, queue.ErrErased) || errors.Is(err, queue.ErrKey)
 }

@@ -67,32 +67,62 @@ func TestACallThatIsCancelledTwiceIsToldOfTwice(t *testing.T) {
 	})
 }
 
+// crashed is a write that a crash cut off.
+func (l *later) crashed(path string) (at string) {
+	l.Helper()
+	at = l.async("POST", path, "b", append(hook, "Heed-Not-Before", "60")...)
+	l.worker.Stop()
+	time.Sleep(time.Minute)
+	batch, err := l.store.Claim(l.Context(), time.Now(), queue.Ask{Worker: "w", Max: 10, Lease: time.Second})
+	if err != nil || len(batch.Claims) == 0 {
+		l.Fatalf("got %d claims, %v", len(batch.Claims), err)
+	}
+	if err := l.store.Close(); err != nil {
+		l.Fatal(err)
+	}
+	l.open()
+	if s := l.end(at); s.State != "unknown" || s.Reason != queue.ReasonLeaseLost {
+		l.Fatalf("got %s (%s)", s.State, s.Reason)
+	}
+	return at
+}
+
 func TestAWriteThatACrashCutOffIsToldOf(t *testing.T) {
 	withCallbacks(t, func(l *later) {
 		l.async("POST", "/api/x", "b", append(hook, "Heed-Not-Before", "60")...)
 		time.Sleep(2 * time.Minute) // it is sent, and its end is told
-		at := l.async("POST", "/api/y", "b", append(hook, "Heed-Not-Before", "60")...)
-		l.worker.Stop()
-		time.Sleep(time.Minute)
-		batch, err := l.store.Claim(l.Context(), time.Now(), queue.Ask{Worker: "w", Max: 10, Lease: time.Second})
-		if err != nil || len(batch.Claims) == 0 {
-			t.Fatalf("got %d claims, %v", len(batch.Claims), err)
-		}
-		if err := l.store.Close(); err != nil {
-			t.Fatal(err)
-		}
-		l.open()
-		if s := l.end(at); s.State != "unknown" || s.Reason != queue.ReasonLeaseLost {
-			t.Fatalf("got %s (%s)", s.State, s.Reason)
-		}
-		for range 2 { // each time that the numbers change
-			if err := l.TellEnds(l.Context()); err != nil {
+		l.crashed("/api/y")
+		for range 2 {
+			if err := l.TellEnds(l.Context(), &Ends{}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(2 * time.Second)
 		}
 		if diff := cmp.Diff(l.told(), []string{"call.done ", "call.unknown lease-lost"}); diff != "" {
 			t.Errorf("told (-got +want):\n%s", diff)
+		}
+	})
+}
+
+func TestAnEndIsToldThoughAnotherWasPurgedInTheMeantime(t *testing.T) {
+	withCallbacks(t, func(l *later) {
+		var known Ends
+		tell := func() {
+			if err := l.TellEnds(l.Context(), &known); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second)
+		}
+		first := l.crashed("/api/x")
+		tell()
+		l.operate("POST", "/_heed/calls/purge", `{"filter":{"ids":["`+l.id(first)+`"]}}`, &done{})
+		l.crashed("/api/y")
+		tell()
+		if diff := cmp.Diff(l.told(), []string{"call.unknown lease-lost", "call.unknown lease-lost"}); diff != "" {
+			t.Errorf("told (-got +want):\n%s", diff)
+		}
+		if len(known.known) != 1 {
+			t.Errorf("%d ends are known, want that of the call that is there", len(known.known))
 		}
 	})
 }
