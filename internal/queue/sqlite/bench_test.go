@@ -93,7 +93,7 @@ func cpu() time.Duration {
 // time. Each answer is kept.
 func BenchmarkClaimAndComplete(b *testing.B) {
 	s := benchStore(b)
-	fill(b, s, b.N)
+	fill(b, s, b.N, 1)
 	var done int
 	all := make(chan struct{})
 	w := queue.Worker{Feed: s, Slots: 256, Share: 16, Send: func(context.Context, queue.Call) queue.Outcome {
@@ -112,12 +112,13 @@ func BenchmarkClaimAndComplete(b *testing.B) {
 	used()
 }
 
-// fill puts n calls into the store.
-func fill(b *testing.B, s *sqlite.Store, n int) {
+// fill puts n calls of some tenants into the store.
+func fill(b *testing.B, s *sqlite.Store, n, tenants int) {
 	for i := 0; i < n; {
 		batch := make([]queue.Call, min(500, n-i))
 		for j := range batch {
 			batch[j] = kilobyte(i + j)
+			batch[j].Tenant = fmt.Sprint("t", (i+j)/16%tenants)
 		}
 		if _, err := s.Enqueue(b.Context(), time.Now(), batch); err != nil {
 			b.Fatal(err)
@@ -127,12 +128,12 @@ func fill(b *testing.B, s *sqlite.Store, n int) {
 }
 
 // BenchmarkClaimLatency claims and completes eight calls at a time over
-// backlogs of different size.
+// backlogs of different size and of different number of tenants.
 func BenchmarkClaimLatency(b *testing.B) {
-	for _, backlog := range []int{1_000, 100_000, 1_000_000} {
-		b.Run(fmt.Sprint(backlog), func(b *testing.B) {
+	for _, of := range []struct{ backlog, tenants int }{{1_000, 1}, {100_000, 1}, {1_000_000, 1}, {100_000, 4}, {100_000, 200}} {
+		b.Run(fmt.Sprintf("%d of %d", of.backlog, of.tenants), func(b *testing.B) {
 			s := benchStore(b)
-			fill(b, s, backlog)
+			fill(b, s, of.backlog, of.tenants)
 			memory := resident()
 			var took []time.Duration
 			var spent time.Duration
@@ -145,7 +146,7 @@ func BenchmarkClaimLatency(b *testing.B) {
 				}
 				b.StopTimer()
 				complete(b, s, got.Claims)
-				fill(b, s, 8)
+				fill(b, s, 8, of.tenants)
 				b.StartTimer()
 			}
 			slices.Sort(took)

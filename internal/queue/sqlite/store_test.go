@@ -131,7 +131,7 @@ func TestANewerSchemaIsRefused(t *testing.T) {
 func TestAFileOfABuildBeforeTheFirstReleaseIsRefusedWithARemedy(t *testing.T) {
 	o := options(t)
 	open(t, o).Close()
-	meddle(t, o.Path, "PRAGMA user_version = 1")
+	meddle(t, o.Path, "PRAGMA user_version = 2")
 	if _, err := sqlite.Open(t.Context(), o); !errors.Is(err, queue.ErrStorage) || !strings.Contains(err.Error(), "heed calls export") {
 		t.Errorf("open: got %v, want ErrStorage that says how to get the calls out", err)
 	}
