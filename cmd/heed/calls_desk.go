@@ -53,6 +53,8 @@ func (d *desk) close() { d.http.CloseIdleConnections() }
 type refused struct {
 	status        int
 	Title, Detail string
+	// Imported is what was taken in before an import failed.
+	Imported importResult
 }
 
 func (e *refused) Error() string {

@@ -32,3 +32,16 @@ func TestWhatWasDoneIsCountedThoughTheNextOneFailed(t *testing.T) {
 		t.Errorf("got exit code %d and\n%s", code, said.String())
 	}
 }
+
+func TestWhatAnImportTookInIsCountedThoughItFailed(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInsufficientStorage)
+		fmt.Fprint(w, `{"title":"The disk of the queue is full","detail":"Make room.","imported":{"accepted":2,"duplicates":0,"refused":[]}}`)
+	}))
+	defer srv.Close()
+	var out, said strings.Builder
+	code := run(context.Background(), []string{"calls", "import", "-", "--admin", srv.Listener.Addr().String()}, nil, strings.NewReader("{}\n{}\n{}\n"), &out, &said)
+	if code != exitOutage || !strings.Contains(said.String(), "; 2 call(s) are taken in, and the same import can be repeated") {
+		t.Errorf("got exit code %d and\n%s", code, said.String())
+	}
+}

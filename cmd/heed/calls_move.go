@@ -191,7 +191,7 @@ func (c *callsImportCmd) Run(sh *shell) error {
 			n++
 		}
 		if err := c.take(sh, d, chunk.Bytes(), line, &total); err != nil {
-			sh.say("heed: stopped in lines %d to %d; %d call(s) before them are taken in, and the same import can be repeated", line, line+n-1, total.Accepted)
+			sh.say("heed: stopped in lines %d to %d; %d call(s) are taken in, and the same import can be repeated", line, line+n-1, total.Accepted)
 			return err
 		}
 		line += n
@@ -210,6 +210,9 @@ func (c *callsImportCmd) take(sh *shell, d *desk, chunk []byte, first int, total
 		return nil
 	}
 	resp, err := d.send(sh.ctx, http.MethodPost, "/_heed/calls/import", bytes.NewReader(chunk))
+	if e, told := errors.AsType[*refused](err); told {
+		total.add(&e.Imported, first)
+	}
 	if err != nil {
 		return err
 	}
@@ -218,13 +221,18 @@ func (c *callsImportCmd) take(sh *shell, d *desk, chunk []byte, first int, total
 	if err := json.NewDecoder(resp.Body).Decode(&part); err != nil {
 		return fmt.Errorf("what listens on %s is not the admin port of heed: %w", d.addr, err)
 	}
+	total.add(&part, first)
+	return nil
+}
+
+// add adds what came of a chunk, whose first line has the number first.
+func (total *importResult) add(part *importResult, first int) {
 	total.Accepted += part.Accepted
 	total.Duplicates += part.Duplicates
 	total.Erased += part.Erased
 	for _, r := range part.Refused {
 		total.Refused = append(total.Refused, refusedImport{r.Line + first - 1, r.Why})
 	}
-	return nil
 }
 
 // examine reads envelopes without sending them.

@@ -119,6 +119,9 @@ func (d *desk) refuse(err error) {
 	default:
 		r = storeRefusal(err)
 	}
+	if h, is := errors.AsType[*halted](err); is {
+		h.tell(r)
+	}
 	r.write(d.w, time.Now())
 }
 

@@ -1,11 +1,8 @@
 package gateway
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -282,11 +279,32 @@ func (d *desk) did(action string, o *order, out *done, err error) error {
 		}
 		d.tellAudit(action, slog.Int("calls", out.Count), slog.String("why", clip(o.Why)), failed)
 	}
+	if err != nil && out.Count > 0 {
+		return &halted{error: err, before: strconv.Itoa(out.Count) + " of the calls were done before that, and the same order can be repeated"}
+	}
 	if err != nil {
 		return err
 	}
 	reply(d.w, out)
 	return nil
+}
+
+// halted ends an order of which a part was carried out before.
+type halted struct {
+	error
+	before   string
+	imported *imported
+}
+
+func (h *halted) Unwrap() error { return h.error }
+
+// tell makes the problem of the error one of the order, of which not nothing was done.
+func (h *halted) tell(r *refusal) {
+	for _, nothing := range []string{"Nothing was done. ", "Nothing was accepted. "} {
+		r.Detail = strings.TrimPrefix(r.Detail, nothing)
+	}
+	r.Detail = h.before + ". " + r.Detail
+	r.Imported = h.imported
 }
 
 // export writes envelopes, one a line. A call whose request is erased has none.
@@ -336,122 +354,4 @@ func (d *desk) begin(media string) {
 	d.w.Header().Set("Content-Type", media)
 	d.w.Header().Set("Cache-Control", "no-store")
 	d.w.WriteHeader(http.StatusOK)
-}
-
-// imported is what came of an import.
-type imported struct {
-	Accepted   int         `json:"accepted"`
-	Duplicates int         `json:"duplicates"`
-	Erased     int         `json:"erased,omitempty"` // duplicates of calls that are gone, whose keys are still taken
-	Refused    []badImport `json:"refused"`
-}
-
-type badImport struct {
-	Line int    `json:"line"`
-	Why  string `json:"why"`
-}
-
-// importAll takes envelopes in, one a line. Each is taken or refused by itself.
-func (d *desk) importAll() error {
-	out := imported{Refused: []badImport{}}
-	lines := bufio.NewReaderSize(d.r.Body, 64<<10)
-	for n := 1; ; n++ {
-		line, err := readLine(lines, d.Body/3*4+maxOrder)
-		if len(bytes.TrimSpace(line)) > 0 {
-			if stop := d.take1(n, line, &out); stop != nil {
-				return stop
-			}
-		}
-		switch {
-		case err == io.EOF:
-			d.tellAudit("import", slog.Int("calls", out.Accepted))
-			d.Wake()
-			reply(d.w, out)
-			return nil
-		case err != nil:
-			return wrong("line %d: %v", n, err)
-		}
-	}
-}
-
-// readLine reads a line of at most limit bytes.
-func readLine(r *bufio.Reader, limit int64) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		if line = append(line, part...); int64(len(line)) > limit {
-			return nil, errors.New("it is longer than queue.max.body allows")
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
-	}
-}
-
-// take1 takes one envelope in. An error ends the import: the store fails.
-func (d *desk) take1(n int, line []byte, out *imported) error {
-	e, err := queue.ParseEnvelope(line)
-	if err != nil {
-		out.Refused = append(out.Refused, badImport{n, strings.TrimPrefix(err.Error(), "read envelope: ")})
-		return nil
-	}
-	c, why := d.callOf(&e)
-	if why != "" {
-		out.Refused = append(out.Refused, badImport{n, why})
-		return nil
-	}
-	receipt, err := d.t.enqueue(d.r.Context(), c)
-	if err != nil {
-		return err
-	}
-	switch receipt.Admission {
-	case queue.New:
-		out.Accepted++
-	case queue.Duplicate:
-		if _, err := d.Store.Get(d.r.Context(), receipt.ID); errors.Is(err, queue.ErrNotFound) {
-			out.Erased++
-			return nil
-		}
-		out.Duplicates++
-	default:
-		out.Refused = append(out.Refused, badImport{n, "the queue says: " + receipt.Admission.String()})
-	}
-	return nil
-}
-
-// callOf makes the call that an envelope describes, by the rules that hold for
-// requests.
-func (d *desk) callOf(e *queue.Envelope) (queue.Call, string) {
-	said := *e
-	said.Tenant = "" // here it is what the queue had, the client's name before the caller's word
-	r, err := requestOf(&said, d.r)
-	if err != nil {
-		return queue.Call{}, err.Error()
-	}
-	for part := range strings.SplitSeq(e.Tenant, "/") {
-		if e.Tenant != "" && part != "" && !word(part) {
-			return queue.Call{}, "tenant has visible ASCII characters"
-		}
-	}
-	x := exchange{g: d.g, table: d.t, r: r, route: d.t.routes[e.Endpoint]}
-	if x.route == nil {
-		return queue.Call{}, "there is no endpoint " + strconv.Quote(clip(e.Endpoint))
-	}
-	var bad *badHeader
-	if x.asked, bad = x.route.readOptions(r.Header); bad != nil {
-		return queue.Call{}, bad.name + " must be " + bad.want
-	}
-	u, wrong := x.mapped()
-	if wrong != "" {
-		return queue.Call{}, wrong
-	}
-	c, no := x.queued(u, e.Body)
-	if no != nil {
-		return queue.Call{}, no.Title
-	}
-	c.ID, c.Tenant = e.ID, e.Tenant
-	if !e.Expires.IsZero() {
-		c.Expires = e.Expires
-	}
-	return c, ""
 }

@@ -121,6 +121,7 @@ type problem struct {
 	RetryAt    *time.Time `json:"retry_at,omitempty"`
 	Header     string     `json:"header,omitempty"`
 	Endpoints  []string   `json:"endpoints,omitempty"`
+	Imported   *imported  `json:"imported,omitempty"`
 }
 
 // describe begins the problem of kind k.

@@ -24,6 +24,67 @@ func TestAPurgeThatFailsIsNotTakenDownAsDone(t *testing.T) {
 	})
 }
 
+// filling is a store whose disk has room for so many more steps.
+type filling struct {
+	Store
+	left int
+}
+
+func (f *filling) Enqueue(ctx context.Context, now time.Time, calls []queue.Call) ([]queue.Receipt, error) {
+	if f.left--; f.left < 0 {
+		return nil, queue.ErrFull
+	}
+	return f.Store.Enqueue(ctx, now, calls)
+}
+
+func (f *filling) Cancel(ctx context.Context, now time.Time, id string) error {
+	if f.left--; f.left < 0 {
+		return queue.ErrFull
+	}
+	return f.Store.Cancel(ctx, now, id)
+}
+
+func TestAnImportThatTheStoreStopsTellsAndAuditsHowManyWereTaken(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		l.set.Later.Store = &filling{l.store, 2}
+		const line = `{"heed":1,"endpoint":"api","method":"GET","path":"/x"}`
+		a := l.operate("POST", "/_heed/calls/import", line+"\nno envelope\n"+line+"\n"+line+"\n", nil)
+		p := wantProblem(t, a, 507, "queue-disk-full")
+		wantText(t, p.Detail, "Line 4 stopped the import. Before it 2 calls were taken in and 0 were known; ", "Make room on the disk")
+		if strings.Contains(p.Detail, "Nothing was") {
+			t.Errorf("got %q, want no word that nothing was done", p.Detail)
+		}
+		if got := p.Imported; got == nil || got.Accepted != 2 || len(got.Refused) != 1 || got.Refused[0].Line != 2 {
+			t.Errorf("got %+v, want what was taken in, and that line 2 was refused", got)
+		}
+		wantText(t, l.logged(), `"action":"import"`, `"calls":2,"error":"`)
+	})
+}
+
+func TestAnImportWhoseSenderFailsIsAudited(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		l.set.Later.Body = 100
+		long := strings.Repeat("x", maxOrder+1000)
+		a := l.operate("POST", "/_heed/calls/import", `{"heed":1,"endpoint":"api","method":"GET","path":"/x"}`+"\n"+long, nil)
+		p := wantProblem(t, a, 400, "bad-request")
+		wantText(t, p.Detail, "Line 2 stopped the import. Before it 1 calls were taken in", "longer than queue.max.body allows")
+		wantText(t, l.logged(), `"action":"import"`, `"calls":1,"error":"`)
+	})
+}
+
+func TestAnOrderThatTheStoreStopsSaysHowManyWereDone(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		for range 3 {
+			l.async("GET", "/api/x", "", "Heed-Not-Before", "3600")
+		}
+		l.set.Later.Store = &filling{l.store, 2}
+		p := wantProblem(t, l.operate("POST", "/_heed/calls/cancel", `{}`, nil), 507, "queue-disk-full")
+		if want := "2 of the calls were done before that, and the same order can be repeated. Make room"; !strings.HasPrefix(p.Detail, want) {
+			t.Errorf("got %q, want it to begin %q", p.Detail, want)
+		}
+	})
+}
+
 // stuck is a store whose disk is full until a reserve is given up.
 type stuck struct {
 	Store
