@@ -258,7 +258,7 @@ func (a *App) Reload(cfg *config.Config) error {
 	inherit(units, old)
 	drained := a.gateway.Swap(settings)
 	a.queue.limit(cfg)
-	a.healing.reloaded(units)
+	a.abandon(a.healing.reloaded(units))
 	kept := 0
 	for name, u := range units {
 		if old[name] == u {

@@ -50,6 +50,8 @@ type recovery struct {
 	since   time.Time // of the phase
 	unit    *unit     // with less of everything
 	joined  bool      // another gateway began it, or this one before a restart
+	before  gateway.Hold
+	left    chan struct{} // closed when its endpoint is gone
 	policy  policy.Policy
 	problem string
 	seconds []second // of the window, oldest first
@@ -123,19 +125,44 @@ func (r *recovery) well(now time.Time, window time.Duration) bool {
 }
 
 // reloaded has the recoveries go on with what a new configuration made of their
-// endpoints, which is slowed down as before.
-func (rs *recoveries) reloaded(units map[string]*unit) {
+// endpoints, which is slowed down as before. Those whose endpoints are gone are
+// returned.
+func (rs *recoveries) reloaded(units map[string]*unit) map[string]*recovery {
+	gone := map[string]*recovery{}
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for name, r := range rs.m {
 		switch u := units[name]; {
 		case u == nil:
+			rs.note(name)
 			delete(rs.m, name)
+			close(r.left)
+			gone[name] = r
 		case u != r.unit:
 			r.unit, r.policy = u, u.transport.Policy
 		}
 	}
 	rs.any.Store(len(rs.m) > 0)
+	return gone
+}
+
+// abandon lets go of endpoints that are gone while they recovered: one that gets
+// the name later is another one, and is as it is configured. Other gateways that
+// share the queue may still have it, and go on.
+func (a *App) abandon(gone map[string]*recovery) {
+	for name, r := range gone {
+		alone := a.queue == nil || !a.queue.shared
+		if r.phase == phaseDraining && (alone || !r.joined) {
+			a.gateway.Hold(name, r.before)
+			a.queue.hold(name, r.before)
+		}
+		switch {
+		case alone:
+			a.queue.phase(name, "", time.Time{})
+		case r.phase == phaseDraining && !r.joined:
+			a.queue.phase(name, phaseSlow, time.Now())
+		}
+	}
 }
 
 // Recovery implements gateway.Roads.
@@ -231,11 +258,11 @@ func slower(p *policy.Policy) {
 // have ended, what was learned is forgotten, a new credential fetched, and the
 // endpoint goes on slowly until it has been well for a while.
 func (a *App) Recover(ctx context.Context, name string) error {
-	r := &recovery{phase: phaseDraining, since: time.Now()}
+	before, _ := a.gateway.Held(name)
+	r := &recovery{phase: phaseDraining, since: time.Now(), before: before, left: make(chan struct{})}
 	if !a.healing.enter(name, r) {
 		return fmt.Errorf("endpoint %s: %w", name, gateway.ErrRecovering)
 	}
-	before, _ := a.gateway.Held(name)
 	during := gateway.Hold{Mode: gateway.Recovering, Since: r.since.UTC(), Until: r.since.Add(drainTime + drainSlack)}
 	a.gateway.Hold(name, during)
 	u, drained, err := a.renew(name, slower)
@@ -247,7 +274,7 @@ func (a *App) Recover(ctx context.Context, name string) error {
 	a.healing.runs(r, u)
 	a.queue.hold(name, during)
 	a.queue.phase(name, phaseDraining, r.since)
-	a.tasks.Go(func() { a.heal(name, r, drained, before) })
+	a.tasks.Go(func() { a.heal(name, r, drained) })
 	return nil
 }
 
@@ -274,21 +301,19 @@ func (rs *recoveries) end(name string, r *recovery) bool {
 }
 
 // heal carries a recovery to its end.
-func (a *App) heal(name string, r *recovery, drained <-chan struct{}, before gateway.Hold) {
+func (a *App) heal(name string, r *recovery, drained <-chan struct{}) {
 	patience := time.NewTimer(drainTime)
 	defer patience.Stop()
 	select {
 	case <-drained:
 	case <-patience.C:
+	case <-r.left:
+		return
 	case <-a.life.Done():
 		return
 	}
-	a.begin(name, r)
-	if !r.joined { // else the one that began it does so
-		a.gateway.Hold(name, before)
-		a.queue.hold(name, before)
-		a.queue.phase(name, phaseSlow, r.since)
-		a.queue.reopenFor(name)
+	if !a.begin(name, r) {
+		return
 	}
 	tick := time.NewTicker(a.healing.span() / 60)
 	defer tick.Stop()
@@ -310,8 +335,9 @@ func (a *App) heal(name string, r *recovery, drained <-chan struct{}, before gat
 	}
 }
 
-// begin starts the slow phase, with a credential that nobody had before.
-func (a *App) begin(name string, r *recovery) {
+// begin starts the slow phase, with a credential that nobody had before. It is
+// false where the recovery was ended in the meantime.
+func (a *App) begin(name string, r *recovery) bool {
 	problem := ""
 	if src := r.unit.transport.Token; src != nil {
 		ctx, done := context.WithTimeout(a.life, 10*time.Second)
@@ -320,11 +346,30 @@ func (a *App) begin(name string, r *recovery) {
 			problem = "no new credential could be had yet: " + mask.Error(err)
 		}
 	}
-	rs := &a.healing
-	rs.mu.Lock()
-	r.phase, r.since, r.problem = phaseSlow, time.Now(), problem
-	rs.mu.Unlock()
+	a.mu.Lock() // no reload in the middle of it, which may take the endpoint away
+	defer a.mu.Unlock()
+	if !a.healing.slow(name, r, problem) {
+		return false
+	}
 	a.observe.Logger().Info("endpoint recovers", slog.String("endpoint", name), slog.String("phase", phaseSlow), slog.String("problem", problem))
+	if !r.joined { // else the one that began it does so
+		a.gateway.Hold(name, r.before)
+		a.queue.hold(name, r.before)
+		a.queue.phase(name, phaseSlow, r.since)
+		a.queue.reopenFor(name)
+	}
+	return true
+}
+
+// slow notes that a recovery is in its slow phase, if it still is the current one.
+func (rs *recoveries) slow(name string, r *recovery, problem string) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	current := rs.m[name] == r
+	if current {
+		r.phase, r.since, r.problem = phaseSlow, time.Now(), problem
+	}
+	return current
 }
 
 // look tells whether the endpoint is well, or its recovery was ended by others.

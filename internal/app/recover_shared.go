@@ -72,7 +72,7 @@ func (a *App) serves(name string) bool {
 // join takes part in a recovery that was begun by another gateway, or by this
 // one before it was started again.
 func (a *App) join(name, phase string, since time.Time) {
-	r := &recovery{phase: phaseDraining, since: time.Now(), joined: true}
+	r := &recovery{phase: phaseDraining, since: time.Now(), joined: true, left: make(chan struct{})}
 	if !a.healing.enter(name, r) {
 		return
 	}
@@ -87,7 +87,7 @@ func (a *App) join(name, phase string, since time.Time) {
 	if phase == phaseDraining && time.Since(since) > drainTime+drainSlack { // whoever began it is gone
 		a.queue.phase(name, phaseSlow, time.Now())
 	}
-	a.tasks.Go(func() { a.heal(name, r, drained, gateway.Hold{}) })
+	a.tasks.Go(func() { a.heal(name, r, drained) })
 }
 
 // enter begins a recovery, unless there is one.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -176,6 +177,70 @@ func TestARecoveryGoesOnAfterARestartAndAReload(t *testing.T) {
 	same := changed
 	if err := b.Reload(&same); err != nil || b.units["api"] != now {
 		t.Errorf("a reload that changes nothing renews it (%v)", err)
+	}
+}
+
+// recovering are two configurations, with an endpoint and without it, and a
+// gateway in which a call keeps the recovery of the endpoint from going on.
+func recovering(t *testing.T) (a *App, with, without *config.Config) {
+	t.Helper()
+	calls, free := make(chan struct{}, 1), make(chan struct{})
+	e := api(t, "api", func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/held" {
+			calls <- struct{}{}
+			<-free
+		}
+	})
+	with = settings(e)
+	queued(t, with)
+	gone := *with
+	gone.Endpoints = nil
+	a = start(t, with, Options{})
+	var all sync.WaitGroup
+	all.Go(func() { get(t, a.DataAddr(), "/api/held") })
+	t.Cleanup(all.Wait)
+	t.Cleanup(func() { close(free) })
+	<-calls
+	operate(t, a, "recover")
+	if s := shows(t, a); s.Hold == nil || s.Recovery.Phase != phaseDraining {
+		t.Fatalf("got %+v", s)
+	}
+	return a, with, &gone
+}
+
+func TestAnEndpointThatIsAddedAgainIsNotHeldByTheRecoveryOfTheOneThatWasRemoved(t *testing.T) {
+	a, with, without := recovering(t)
+	for _, cfg := range []*config.Config{without, with} {
+		if err := a.Reload(cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := shows(t, a); s.Hold != nil || s.Recovery.Phase != "normal" {
+		t.Errorf("it stands at %+v, want it normal and not held", s)
+	}
+	if code, text := get(t, a.DataAddr(), "/api/x"); code != 200 {
+		t.Errorf("got %d %s", code, text)
+	}
+	a.follow(time.Now()) // what a restart would take up
+	if s := shows(t, a); s.Hold != nil || s.Recovery.Phase != "normal" {
+		t.Errorf("the queue has it at %+v, want it normal and not held", s)
+	}
+}
+
+func TestAnEndpointThatIsRemovedFromOneGatewayRecoversOnTheOthers(t *testing.T) {
+	a, with, without := recovering(t)
+	a.queue.shared = true
+	b := beside(t, a, with)
+	b.follow(time.Now())
+	if err := a.Reload(without); err != nil {
+		t.Fatal(err)
+	}
+	b.follow(time.Now())
+	if r := slowed(t, b); r.Phase != phaseSlow {
+		t.Errorf("the other one is %s", r.Phase)
+	}
+	if s := shows(t, b); s.Hold != nil {
+		t.Errorf("the other one is held: %+v", *s.Hold)
 	}
 }
 
