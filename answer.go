@@ -193,6 +193,9 @@ func (o *op) deliver(d call.Decision) (*http.Response, error) {
 		o.end(d.Reason, 0)
 	} else {
 		o.armIdle(took)
+		if o.pass.Crowded {
+			return guarding(o.resp, out), nil
+		}
 	}
 	return o.resp, nil
 }
@@ -279,8 +282,14 @@ func (c tripContext) Value(key any) any {
 }
 
 func tripOf(resp *http.Response) *trip {
-	if t, ok := resp.Body.(*trip); ok || resp.Request == nil {
-		return t
+	switch b := resp.Body.(type) {
+	case *trip:
+		return b
+	case *guarded:
+		return b.trip
+	}
+	if resp.Request == nil {
+		return nil
 	}
 	t, _ := resp.Request.Context().Value(tripKey{}).(*trip)
 	return t

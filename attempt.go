@@ -23,7 +23,7 @@ func (o *op) send() error {
 		o.resp, o.err, o.hint = nil, nil, hint.Hint{}
 	}
 	if o.t.Token != nil {
-		tok, err := o.t.Token.Current(o.in.Context())
+		tok, err := o.current(o.sentAt)
 		if err != nil {
 			o.unsent()
 			return o.tokenFailed(err)

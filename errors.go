@@ -33,6 +33,7 @@ const (
 	TruncatedAnswer   = call.TruncatedAnswer
 	StaleAnswer       = call.StaleAnswer
 	RetryOff          = call.RetryOff
+	Abandoned         = call.Abandoned
 )
 
 // Error is what RoundTrip returns when it has no answer to hand over. It tells

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/mask"
@@ -143,6 +144,52 @@ type strictIssuer struct{}
 
 func (strictIssuer) Fetch(context.Context, token.Token) (token.Token, error) {
 	return token.Token{}, token.Answered("login", 400, "invalid_client")
+}
+
+// hungIssuer never answers.
+type hungIssuer struct{}
+
+func (hungIssuer) Fetch(ctx context.Context, _ token.Token) (token.Token, error) {
+	<-ctx.Done()
+	return token.Token{}, ctx.Err()
+}
+
+func TestAnIssuerThatHangsEndsACallInTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &token.Source{Fetcher: hungIssuer{}}
+		defer src.Close()
+		p := plays(says(200, ""))
+		tr := &heed.Transport{Base: p, Token: src, Policy: policy.Policy{Retry: policy.Retry{Budget: 3 * time.Second}}}
+		began := time.Now()
+		resp, err := tr.RoundTrip(request(t, "GET", ""))
+		if e := refused(t, resp, err); e.Reason != heed.DeadlineExceeded || time.Since(began) != 3*time.Second || p.count() != 0 {
+			t.Errorf("got %v after %v and %d attempts, want %s after 3 s and none", err, time.Since(began), p.count(), heed.DeadlineExceeded)
+		}
+	})
+}
+
+// lateIssuer hangs when it is asked once more.
+type lateIssuer struct{ issuer }
+
+func (i *lateIssuer) Fetch(ctx context.Context, old token.Token) (token.Token, error) {
+	if old.Value == "" {
+		return i.issuer.Fetch(ctx, old)
+	}
+	return hungIssuer{}.Fetch(ctx, old)
+}
+
+func TestARenewalThatHangsEndsACallInTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		src := &token.Source{Fetcher: &lateIssuer{}}
+		defer src.Close()
+		p := plays(says(401, "no"))
+		tr := &heed.Transport{Base: p, Token: src, Policy: policy.Policy{Retry: policy.Retry{Budget: 3 * time.Second}}}
+		began := time.Now()
+		resp, err := tr.RoundTrip(request(t, "GET", ""))
+		if e := refused(t, resp, err); e.Reason != heed.DeadlineExceeded || time.Since(began) != 3*time.Second {
+			t.Errorf("got %v after %v, want %s after 3 s", err, time.Since(began), heed.DeadlineExceeded)
+		}
+	})
 }
 
 func TestWithoutACredentialNothingIsSentAndTheBodyIsClosed(t *testing.T) {

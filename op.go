@@ -1,6 +1,7 @@
 package heed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -412,7 +413,7 @@ func (o *op) credential() error {
 	for {
 		began := time.Now()
 		ready := o.t.Token.Ready(began)
-		_, err := o.t.Token.Current(o.in.Context())
+		_, err := o.current(began)
 		if !ready {
 			o.noteWait(time.Since(began), policy.WaitToken)
 		}
@@ -429,10 +430,32 @@ func (o *op) credential() error {
 	}
 }
 
+// current returns the credential. Who has to wait for one waits no longer than
+// the call may take.
+func (o *op) current(now time.Time) (token.Token, error) {
+	if o.t.Token.Ready(now) {
+		return o.t.Token.Current(o.in.Context())
+	}
+	ctx, cancel := o.within()
+	defer cancel()
+	return o.t.Token.Current(ctx)
+}
+
+// within is the caller's context, which ends with the call.
+func (o *op) within() (context.Context, context.CancelFunc) {
+	if o.Deadline.IsZero() {
+		return o.in.Context(), func() {}
+	}
+	return context.WithDeadline(o.in.Context(), o.Deadline)
+}
+
 // tokenFailed ends the call for want of a credential.
 func (o *op) tokenFailed(err error) error {
 	if o.in.Context().Err() != nil {
 		return o.gaveUp(o.in.Context())
+	}
+	if errors.Is(err, context.DeadlineExceeded) && !o.Deadline.IsZero() && !time.Now().Before(o.Deadline) {
+		return o.error(DeadlineExceeded, time.Time{}, err)
 	}
 	var at time.Time
 	if failed, ok := errors.AsType[*token.Error](err); ok {
@@ -444,7 +467,9 @@ func (o *op) tokenFailed(err error) error {
 // renew gets a new credential after a 401, outside the backoff.
 func (o *op) renew() error {
 	began := time.Now()
-	tok, err := o.t.Token.Renew(o.in.Context(), *o.tok)
+	ctx, cancel := o.within()
+	defer cancel()
+	tok, err := o.t.Token.Renew(ctx, *o.tok)
 	o.noteWait(time.Since(began), policy.WaitToken)
 	if err != nil {
 		return o.tokenFailed(err)

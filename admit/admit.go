@@ -59,6 +59,9 @@ type Pass struct {
 	Gen   uint32 // of the breaker
 	Group int
 	Probe bool // it finds out whether the dependency is back
+	// Crowded tells that more than half of the slots were taken with it: one
+	// that is never given back would be missed.
+	Crowded bool
 }
 
 // Answer is what a Keeper says to an Ask.

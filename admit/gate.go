@@ -85,18 +85,22 @@ func (g *Gate) instant(now time.Time) time.Time {
 func (g *Gate) byQuota() bool { return g.pace.mode != fixed && g.quota.refills() }
 
 func (g *Gate) pass(out *Answer, now time.Time, a Ask, probe bool) {
+	p := &out.Pass
 	if !probe { // a probe must not need what may be exhausted
 		g.inFlight++
+		p.Crowded = most(g.inFlight, g.p.Limits.Concurrency)
 		if a.Group >= 0 {
 			g.groups[a.Group]++
+			p.Crowded = p.Crowded || most(g.groups[a.Group], g.p.Limits.Groups[a.Group].Concurrency)
 		}
 	}
 	g.pace.note(now)
 	out.Kind, out.Breaker = Go, g.breaker.state
-	p := &out.Pass
 	p.At, p.Seq, p.Gen, p.Group, p.Probe = now, g.sent, g.breaker.gen, a.Group, probe
 	g.sent++
 }
+
+func most(n, of int) bool { return of > 0 && 2*n > of }
 
 // probe answers while the breaker is not closed.
 func (g *Gate) probe(now time.Time, a Ask) Answer {

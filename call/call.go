@@ -40,6 +40,7 @@ const (
 	TruncatedAnswer   Reason = "truncated-answer"            // answered, and cut short
 	StaleAnswer       Reason = "stale-answer"                // answered from an old copy
 	RetryOff          Reason = "retry-off"                   // retrying is switched off for the call
+	Abandoned         Reason = "body-abandoned"              // the caller let go of the answer and never closed its body
 )
 
 // Action is what comes next.

@@ -25,7 +25,7 @@ var (
 		call.Deferred, call.BreakerOpen, call.RetryBudget, call.AttemptsExhausted,
 		call.NotRepeatable, call.BodyNotReplayable, call.NotAllowed, call.TokenFailed,
 		call.Canceled, call.PermanentFailure, call.InvalidAnswer, call.TruncatedAnswer,
-		call.StaleAnswer, call.RetryOff, "other"}
+		call.StaleAnswer, call.RetryOff, call.Abandoned, "other"}
 )
 
 // The sizes of the sets, as constants for arrays; a test holds them equal.
@@ -34,7 +34,7 @@ const (
 	nGroup  = 7
 	nState  = 3
 	nSource = 9
-	nReason = 19
+	nReason = 20
 )
 
 const (
