@@ -45,6 +45,18 @@ func (x *exchange) keyAdvice() string {
 		"idempotency: {header: Idempotency-Key} under endpoints." + x.route.Name + " in heed.yaml, and such a write is repeated"
 }
 
+// unsigned tells whether requests leave without any credential.
+func (rt *route) unsigned() bool {
+	return !rt.Passthrough && rt.Transport.Token == nil && rt.SecretQuery == ""
+}
+
+// bareAdvice says what a 401 is about that the API gave to a request without the
+// credential of the caller.
+func (x *exchange) bareAdvice() string {
+	return "the Authorization or Cookie of the caller was not passed on, and the endpoint has no credential: write it under auth: of endpoints." +
+		x.route.Name + " in heed.yaml, or auth: {kind: passthrough} there to pass on what callers send"
+}
+
 // bound is what limits the time of a call, and who can move it.
 type bound struct{ what, remedy string }
 

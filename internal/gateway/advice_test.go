@@ -97,3 +97,55 @@ func TestOnlyAKeyThatIsNotKnownIsAdvisedOn(t *testing.T) {
 		}
 	}
 }
+
+func TestA401AfterADroppedCredentialSaysWhereTheCredentialBelongs(t *testing.T) {
+	asks := func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}
+	own := http.Header{"Authorization": {"Bearer theirs"}}
+	none := upstream(t, asks, nil)
+	advice := none.get("/api/x", own).Header.Get("Heed-Advice")
+	wantText(t, advice, "auth: of endpoints.api in heed.yaml", "auth: {kind: passthrough}")
+	if strings.Contains(advice, "theirs") {
+		t.Errorf("the advice tells the credential: %q", advice)
+	}
+	wantText(t, none.get("/api/x", http.Header{"Cookie": {"s=1"}}).Header.Get("Heed-Advice"), "auth: of endpoints.api")
+	refuses := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }
+	passes := upstream(t, refuses, func(r *rig, _ *heed.Transport) { r.endpoint.Passthrough = true })
+	asked := upstream(t, refuses, func(r *rig, _ *heed.Transport) { r.endpoint.SecretQuery = "key" })
+	forbids := upstream(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, nil)
+	for name, resp := range map[string]answered{
+		"the caller sent none":                 none.get("/api/x", nil),
+		"it is passed on":                      passes.get("/api/x", own),
+		"the endpoint has a credential":        asked.get("/api/x", own),
+		"the API says something else than 401": forbids.get("/api/x", own),
+	} {
+		if got := resp.Header.Get("Heed-Advice"); got != "" {
+			t.Errorf("%s: got %q, want no advice", name, got)
+		}
+	}
+}
+
+func TestWhatOperatorsAskForOnTheDataPortNamesTheAdminPort(t *testing.T) {
+	r := upstream(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") }, nil)
+	for _, path := range []string{"/_heed/waiting", "/_heed/endpoints/api", "/metrics", "/healthz"} {
+		p := wantProblem(t, r.get(path, nil), 404, "unknown-endpoint")
+		wantText(t, p.Detail, "is asked for on the admin port (listen.admin in heed.yaml, 127.0.0.1:8643 by default)")
+	}
+	if p := wantProblem(t, r.get("/other/x", nil), 404, "unknown-endpoint"); strings.Contains(p.Detail, "admin") {
+		t.Errorf("got %q, want no word of the admin port", p.Detail)
+	}
+}
+
+func TestAListOfCallsAskedForOnTheDataPortSaysWhatIsTakenThere(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		a := l.do(l.Gateway, "GET", "/_heed/calls", "")
+		p := wantProblem(t, a, 405, "method-not-supported")
+		wantText(t, p.Detail, "POST takes an envelope here, one JSON object that hands a call over: {\"heed\": 1,", "/_heed/calls/{id}", "the admin port (listen.admin")
+		if got := a.Header.Get("Allow"); got != "POST" || strings.Contains(p.Detail, "proxy") {
+			t.Errorf("it allows %q and says %q", got, p.Detail)
+		}
+	})
+}

@@ -123,6 +123,9 @@ func (x *exchange) begin(resp *http.Response) {
 			h["Heed-Verified"] = unverified
 		}
 	}
+	if x.bare && resp.StatusCode == http.StatusUnauthorized {
+		h["Heed-Advice"] = []string{x.bareAdvice()}
+	}
 	if x.asked.preferred {
 		if _, said := h["Preference-Applied"]; !said {
 			h["Preference-Applied"] = []string{"wait=" + strconv.FormatInt(int64(x.applied()/time.Second), 10)}

@@ -38,6 +38,7 @@ type exchange struct {
 	broken   bool     // it is cut off
 	wrote    bool     // the head of the answer is on its way
 	stripped bool     // r's header is what is sent
+	bare     bool     // a credential of the caller was taken out of it, and none put in
 }
 
 // serve is the road of a request through the gateway.
@@ -138,7 +139,7 @@ func (x *exchange) address() (*url.URL, *refusal) {
 	}
 	x.route = x.table.routes[name]
 	if x.route == nil {
-		return nil, x.unknown(who)
+		return nil, x.unknown(who, name)
 	}
 	if who != nil && !who.may(name, x.r.Method) {
 		return nil, no(outOfScope, "")
@@ -159,9 +160,16 @@ func (x *exchange) address() (*url.URL, *refusal) {
 	return u, nil
 }
 
+// adminPort tells where that is.
+const adminPort = "the admin port (listen.admin in heed.yaml, 127.0.0.1:8643 by default)"
+
 // unknown lists the endpoints there are, unless tokens keep clients apart.
-func (x *exchange) unknown(who *Client) *refusal {
+func (x *exchange) unknown(who *Client, name string) *refusal {
 	r := refuse(unknownEndpoint, "")
+	switch name {
+	case "_heed", "metrics", "healthz", "readyz":
+		r = refuse(unknownEndpoint, "This is the data port: what begins with /"+name+" is asked for on "+adminPort)
+	}
 	if who == nil {
 		r.Endpoints = slices.Sorted(maps.Keys(x.table.routes))
 	}
@@ -174,7 +182,9 @@ func (x *exchange) outgoing(u *url.URL) (*http.Request, *refusal) {
 	if x.r.ContentLength > x.table.Bounds.BodyBytes {
 		return nil, no(bodyTooLarge, "")
 	}
-	x.route.outgoing(x.r.Header)
+	h := x.r.Header
+	x.bare = (h["Authorization"] != nil || h["Cookie"] != nil) && x.route.unsigned()
+	x.route.outgoing(h)
 	x.stripped = true
 	out := x.r.WithContext(heed.WithCall(x.r.Context(), x.asked.Call))
 	out.URL, out.Host, out.RequestURI = u, "", ""

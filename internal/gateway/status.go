@@ -23,7 +23,8 @@ func (x *exchange) calls(path string) *refusal {
 	case id == "" && what == "" && method == http.MethodPost:
 		return x.envelope()
 	case id == "":
-		return no(badMethod, "An envelope is sent with POST, and a call asked for by its id")
+		return x.onlyTakes("POST", "POST takes an envelope here, one JSON object that hands a call over: {\"heed\": 1, \"endpoint\": …, \"method\": …, "+
+			"\"path\": …, \"body\": base64}. A call is asked for with GET at "+callsPath+"/{id}, and operators list calls on "+adminPort)
 	case what != "" && what != "response":
 		return no(noCall, "")
 	case read && what == "":
@@ -33,7 +34,18 @@ func (x *exchange) calls(path string) *refusal {
 	case method == http.MethodDelete && what == "":
 		return x.cancel(id)
 	}
-	return no(badMethod, "A call is asked for with GET and cancelled with DELETE")
+	if what != "" {
+		return x.onlyTakes("GET, HEAD", "An answer is asked for with GET")
+	}
+	return x.onlyTakes("GET, HEAD, DELETE", "A call is asked for with GET and cancelled with DELETE; what else is done with calls, operators do on "+adminPort)
+}
+
+// onlyTakes refuses a method where others are taken.
+func (x *exchange) onlyTakes(methods, detail string) *refusal {
+	x.w.Header()["Allow"] = []string{methods}
+	r := no(badMethod, "")
+	r.Detail = detail + "."
+	return r
 }
 
 // find reads a call that the client may see, and waits for its end as long as
