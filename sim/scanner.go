@@ -82,7 +82,13 @@ func (p *scanner) rule() rule {
 // routed reads the rest of a line that begins with a method.
 func (p *scanner) routed(r *rule, begin int) {
 	isMethod := r.method == "*" || r.method != "" && strings.Trim(r.method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
-	if !isMethod {
+	switch {
+	case isMethod:
+	case !strings.Contains(p.line, ": ") && !strings.HasSuffix(p.line, ":"): // steps alone
+		p.bad(begin, "write what the steps are for before them, as in GET /v1/items/*: 503 x2, ok; or charges.create: 503; or * /**: 503 x2 for all requests",
+			"a line of steps has a colon and a space, and this one has none")
+		return
+	default:
 		p.bad(begin, "begin with a method such as GET, or *", "%q is no method", r.method)
 	}
 	p.space()

@@ -32,6 +32,9 @@ func TestAStepsErrorHasItsPlaceAndRemedy(t *testing.T) {
 	for text, want := range map[string][2]int{
 		"get /a: ok":                        {1, 1},
 		": ok":                              {1, 1},
+		"503 x2":                            {1, 1},
+		"503, 429(after=1s), ok":            {1, 1},
+		"charges.create 503":                {1, 1},
 		"GET":                               {1, 4},
 		"GET a: ok":                         {1, 5},
 		"GET /a/b*: ok":                     {1, 8},
@@ -71,6 +74,20 @@ func TestAStepsErrorHasItsPlaceAndRemedy(t *testing.T) {
 		}
 		if got := [2]int{bad.Problems[0].Line, bad.Problems[0].Column}; got != want || len(bad.Problems) != 1 || bad.Problems[0].Message == "" || bad.Problems[0].Remedy == "" {
 			t.Errorf("%q: got %v %v, want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestStepsAloneAreToldWhatALineOfStepsLooksLike(t *testing.T) {
+	for _, text := range []string{"503 x2", "  503", "charges.create 503 x2", "ok # GET /a: 503"} {
+		_, err := sim.ParseSteps(text)
+		if err == nil || strings.Contains(err.Error(), "no method") || !strings.Contains(err.Error(), "GET /v1/items/*: 503 x2, ok") {
+			t.Errorf("%q: got %v, want the error to show a line of steps", text, err)
+		}
+	}
+	for _, line := range []string{"GET /v1/items/*: 503 x2, ok", "charges.create: 503", "* /**: 503 x2"} { // as it says
+		if _, err := sim.ParseSteps(line); err != nil {
+			t.Error(err)
 		}
 	}
 }
