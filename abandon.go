@@ -7,21 +7,21 @@ import (
 
 // guarded is the body of an answer whose slot would be missed. A caller who
 // lets go of it without Close gives the slot and the connection back when the
-// garbage collector finds it, and the end of the call says so. Nobody but the
-// caller holds it: the HTTP stack holds on to what is in it.
+// garbage collector finds it, and the end of the call says so. It is apart from
+// the trip because the HTTP stack holds on to that: only the caller holds this.
 //
-// To guard every body would cost a call a third more, so that up to half of the
-// slots can be lost for good.
+// Not every body is guarded, as that would cost a call a third more; so up to
+// half of the slots can still be lost for good.
 type guarded struct{ *trip }
 
 // guarding returns resp with a guarded body. It is a copy, as whoever made resp
 // may hold on to it.
 func guarding(resp *http.Response, t *trip) *http.Response {
-	g := &guarded{t}
-	runtime.AddCleanup(g, abandon, t)
-	guarded := *resp
-	guarded.Body = g
-	return &guarded
+	body := &guarded{t}
+	runtime.AddCleanup(body, abandon, t)
+	out := *resp
+	out.Body = body
+	return &out
 }
 
 // abandon ends a call whose body nobody can close any more.

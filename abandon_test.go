@@ -4,65 +4,42 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/policy"
 )
 
-func TestABodyThatIsNeverClosedGivesItsSlotBack(t *testing.T) {
+// slots is a Transport with as many of them, whose answers come over a
+// connection, and what became of its calls.
+func slots(t *testing.T, n int) (ask func() *http.Response, ends func() []string) {
+	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(faulty))
 	t.Cleanup(s.Close)
-	var abandoned atomic.Int32
 	base := &http.Transport{}
-	tr := &heed.Transport{Base: base, Policy: policy.Policy{Limits: policy.Limits{Concurrency: 4}},
-		Observe: func(e heed.Event) {
-			if e.Kind == heed.CallDone && e.Reason == string(heed.Abandoned) {
-				abandoned.Add(1)
-			}
-		}}
-	ask := func() *http.Response {
+	t.Cleanup(base.CloseIdleConnections)
+	var told journal
+	tr := &heed.Transport{Base: base, Policy: policy.Policy{Limits: policy.Limits{Concurrency: n}}, Observe: told.note}
+	ask = func() *http.Response {
 		req, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/ok", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		resp, err := tr.RoundTrip(req)
 		if err != nil {
-			t.Error(err)
+			t.Fatal(err)
 		}
 		return resp
 	}
-	for range 4 {
-		ask()
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range 8 { // never more than two at a time
-			resp := ask()
-			if resp == nil {
-				return
-			}
-			if _, told := heed.ReportOf(resp); !told {
-				t.Error("an answer that is guarded has no report")
-			}
-			resp.Body.Close()
+	return ask, func() []string {
+		reasons := []string{}
+		for _, e := range told.of(heed.CallDone) {
+			reasons = append(reasons, e.Reason)
 		}
-	}()
-	collect(t, func() bool {
-		select {
-		case <-done:
-			return abandoned.Load() >= 2
-		default:
-			return false
-		}
-	})
-	if n := abandoned.Load(); n != 2 {
-		t.Errorf("told of %d bodies, want 2: half of the slots are not watched", n)
+		return reasons
 	}
-	base.CloseIdleConnections()
 }
 
 // collect collects garbage until something has come of it.
@@ -75,26 +52,39 @@ func collect(t *testing.T, done func() bool) {
 	}
 }
 
+// The first two of four are not watched, and their slots are lost for good.
+func TestABodyThatIsNeverClosedGivesItsSlotBack(t *testing.T) {
+	ask, ends := slots(t, 4)
+	for range 4 {
+		ask()
+	}
+	collect(t, func() bool { return len(ends()) >= 2 })
+	for range 8 { // more than the slots that came back, so that each is used again
+		ask().Body.Close()
+	}
+	want := append([]string{string(heed.Abandoned), string(heed.Abandoned)}, make([]string, 8)...)
+	if diff := cmp.Diff(ends(), want); diff != "" {
+		t.Errorf("how the calls ended (-got +want):\n%s", diff)
+	}
+}
+
+func TestAnAnswerWhoseBodyIsWatchedHasItsReport(t *testing.T) {
+	ask, _ := slots(t, 1)
+	resp := ask()
+	defer resp.Body.Close()
+	if r, told := heed.ReportOf(resp); !told || r.Attempts != 1 {
+		t.Errorf("got %+v, %v, want the report of one attempt", r, told)
+	}
+}
+
 func TestABodyThatIsReadOrClosedIsNotAbandoned(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(faulty))
-	t.Cleanup(s.Close)
-	var ends []string
-	tr := &heed.Transport{Policy: policy.Policy{Limits: policy.Limits{Concurrency: 1}},
-		Observe: func(e heed.Event) {
-			if e.Kind == heed.CallDone {
-				ends = append(ends, e.Reason)
-			}
-		}}
+	ask, ends := slots(t, 1)
 	for range 3 {
-		req, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/ok", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := tr.RoundTrip(req)
-		finish(t, resp, err)
+		finish(t, ask(), nil)
+		ask().Body.Close()
 		runtime.GC()
 	}
-	if len(ends) != 3 || ends[0] != "" || ends[1] != "" || ends[2] != "" {
-		t.Errorf("ends: got %q, want three without a reason", ends)
+	if diff := cmp.Diff(ends(), make([]string, 6)); diff != "" {
+		t.Errorf("how the calls ended (-got +want):\n%s", diff)
 	}
 }

@@ -191,11 +191,11 @@ func (o *op) deliver(d call.Decision) (*http.Response, error) {
 		out.rest = http.NoBody
 		out.ended.Store(true)
 		o.end(d.Reason, 0)
-	} else {
-		o.armIdle(took)
-		if o.pass.Crowded {
-			return guarding(o.resp, out), nil
-		}
+		return o.resp, nil
+	}
+	o.armIdle(took)
+	if o.pass.Crowded {
+		return guarding(o.resp, out), nil
 	}
 	return o.resp, nil
 }

@@ -302,10 +302,7 @@ func (o *op) decide() call.Decision {
 		d = o.Next(now, o.verdict, o.hint, o.rng)
 	}
 	retry := d.Action != call.End && d.Action != call.Refresh // a renewal, once in a call, takes nothing of the retry budget
-	if !retry && o.calm() {
-		o.seen = true
-		o.paid, o.breaker, o.shut, o.shutBy = 0, admit.Closed, time.Time{}, policy.NoWait
-	} else if told := o.observe(o.verdict, o.failure, retry); retry && !told.Retry {
+	if granted := o.observe(o.verdict, o.failure, retry); retry && !granted {
 		d = call.Decision{Reason: RetryBudget, At: d.At}
 	}
 	o.past = d.Action == call.Revalidate
@@ -320,25 +317,25 @@ func (o *op) replayable() bool {
 	return o.in.Body == nil || o.in.Body == http.NoBody || o.in.GetBody != nil
 }
 
-// calm tells that the gate would learn nothing from this attempt, and nobody
-// waits for its end: so it is with most.
-func (o *op) calm() bool {
-	return admit.Plain(&o.verdict, o.failure, &o.hint) && o.gate.keeper.Calm() && o.gate.Quiet()
-}
-
-// observe tells the gate what came of the attempt.
-func (o *op) observe(v classify.Verdict, f classify.Failure, retry bool) admit.Told {
+// observe tells the gate what came of the attempt, unless that would teach it
+// nothing and nobody waits for the end of it: so it is with most. It tells
+// whether the retry that was asked for is granted.
+func (o *op) observe(v classify.Verdict, f classify.Failure, retry bool) (granted bool) {
+	o.seen = true
+	if !retry && admit.Plain(&v, f, &o.hint) && o.gate.keeper.Calm() && o.gate.Quiet() {
+		o.paid, o.breaker, o.shut, o.shutBy = 0, admit.Closed, time.Time{}, policy.NoWait
+		return false
+	}
 	r := admit.Result{Pass: o.pass, Verdict: v, Hint: o.hint, Failure: f, Paid: o.paid, Retry: retry}
 	if o.resp != nil {
 		r.Status = o.resp.StatusCode
 	}
 	told := o.gate.Observe(o.endedAt, r)
-	o.seen = true
 	o.paid, o.breaker, o.shut, o.shutBy = told.Cost, told.Breaker, told.Until, told.Source
 	if told.Changed {
 		o.tellBreaker(told, &r)
 	}
-	return told
+	return told.Retry
 }
 
 // discard drains and closes an answer that is not handed over, so that its

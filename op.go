@@ -29,15 +29,14 @@ type op struct {
 	opts *Call         // never nil
 	n    uint64        // the number of the call
 	id   CallID
-	// traceParent is the caller's, where somebody is told.
-	traceParent string
 	call.Call
-	tell    func(Event) // nil: nobody is told
-	gate    *gate
-	ticket  admit.Ticket
-	rng     *rand.Rand
-	begun   time.Time
-	bounded bool // by the deadline of the caller's context
+	tell        func(Event) // nil: nobody is told
+	traceParent string      // the caller's, where somebody is told
+	gate        *gate
+	ticket      admit.Ticket
+	rng         *rand.Rand
+	begun       time.Time
+	bounded     bool // by the deadline of the caller's context
 
 	// the attempt
 	watch      *watch // nil: not needed yet; kept when o serves another call

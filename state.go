@@ -57,13 +57,6 @@ const (
 )
 
 func (t *Transport) init() *state {
-	if s := t.state.Load(); s != nil {
-		return s
-	}
-	return t.setUp()
-}
-
-func (t *Transport) setUp() *state {
 	t.once.Do(func() {
 		s := &state{policy: t.Policy.WithDefaults(), base: t.Base, gates: map[gateKey]*gate{}}
 		if bad := t.Policy.Validate(); len(bad) > 0 {
@@ -82,9 +75,9 @@ func (t *Transport) setUp() *state {
 			crand.Read(b[:])
 			s.seed = [2]uint64{binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])}
 		}
-		t.state.Store(s)
+		t.state = s
 	})
-	return t.state.Load()
+	return t.state
 }
 
 // stream returns the random stream number n of the Transport: the same seed

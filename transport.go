@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/heedproject/heed/call"
@@ -44,7 +43,7 @@ type Transport struct {
 	Seed uint64
 
 	once  sync.Once
-	state atomic.Pointer[state]
+	state *state
 }
 
 // RoundTrip sends r and hands over its one result.
