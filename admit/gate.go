@@ -84,14 +84,16 @@ func (g *Gate) instant(now time.Time) time.Time {
 // that is learned.
 func (g *Gate) byQuota() bool { return g.pace.mode != fixed && g.quota.refills() }
 
+// pass lets an attempt go. It fills in out where that lies: an Answer is large,
+// and to copy it would be a part of what every call costs.
 func (g *Gate) pass(out *Answer, now time.Time, a Ask, probe bool) {
 	p := &out.Pass
 	if !probe { // a probe must not need what may be exhausted
 		g.inFlight++
-		p.Crowded = most(g.inFlight, g.p.Limits.Concurrency)
+		p.Crowded = crowded(g.inFlight, g.p.Limits.Concurrency)
 		if a.Group >= 0 {
 			g.groups[a.Group]++
-			p.Crowded = p.Crowded || most(g.groups[a.Group], g.p.Limits.Groups[a.Group].Concurrency)
+			p.Crowded = p.Crowded || crowded(g.groups[a.Group], g.p.Limits.Groups[a.Group].Concurrency)
 		}
 	}
 	g.pace.note(now)
@@ -100,7 +102,9 @@ func (g *Gate) pass(out *Answer, now time.Time, a Ask, probe bool) {
 	g.sent++
 }
 
-func most(n, of int) bool { return of > 0 && 2*n > of }
+// crowded tells that more than half of the slots are taken. Without a cap there
+// are none.
+func crowded(taken, slots int) bool { return slots > 0 && 2*taken > slots }
 
 // probe answers while the breaker is not closed.
 func (g *Gate) probe(now time.Time, a Ask) Answer {

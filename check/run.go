@@ -71,21 +71,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Limit < 0 {
 		return nil, fmt.Errorf("check: a case cannot take %s; give a time above 0", o.Limit)
 	}
-	hello, err := o.Client.Hello(ctx)
+	hello, err := o.greet(ctx, cases)
 	if err != nil {
-		return nil, fmt.Errorf("check: the client does not answer: %w", err)
-	}
-	hello.Name, hello.Version = plainly(hello.Name, 80), plainly(hello.Version, 80)
-	if hello.Claims == nil {
-		hello.Claims = Ordinary()
-	}
-	if err := unknown(slices.Concat(hello.Claims, o.Claims, o.Without), cases); err != nil {
-		return nil, err
-	}
-	hello.Claims = slices.DeleteFunc(slices.Concat(hello.Claims, o.Claims), func(c Claim) bool {
-		return slices.ContainsFunc(o.Without, func(w Claim) bool { return w == c || w == Claim(before(string(c), "=")) })
-	})
-	if err := unvalued(hello.Claims); err != nil {
 		return nil, err
 	}
 	s, err := newStage(&o)
@@ -110,6 +97,25 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return report, context.Cause(ctx)
 	}
 	return report, nil
+}
+
+// greet asks the client who it is, and says what it is judged by.
+func (o *Options) greet(ctx context.Context, cases []Case) (Hello, error) {
+	hello, err := o.Client.Hello(ctx)
+	if err != nil {
+		return hello, fmt.Errorf("check: the client does not answer: %w", err)
+	}
+	hello.Name, hello.Version = plainly(hello.Name, 80), plainly(hello.Version, 80)
+	if hello.Claims == nil {
+		hello.Claims = Ordinary()
+	}
+	if err := unknown(slices.Concat(hello.Claims, o.Claims, o.Without), cases); err != nil {
+		return hello, err
+	}
+	hello.Claims = slices.DeleteFunc(slices.Concat(hello.Claims, o.Claims), func(c Claim) bool {
+		return slices.ContainsFunc(o.Without, func(w Claim) bool { return w == c || w == Claim(before(string(c), "=")) })
+	})
+	return hello, unvalued(hello.Claims)
 }
 
 // shown is a URL as it may be told: without a password.

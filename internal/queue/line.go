@@ -12,7 +12,7 @@ const (
 	// of their name, so that a store keeps nothing about a tenant; two that
 	// share a lane share its turns (stochastic fairness queueing, McKenney 1990).
 	Lanes = 32
-	// Priorities are 0 to 9.
+	// Priorities is how many priorities there are: 0 to 9.
 	Priorities = 10
 	// Lines is how many lines a gate has.
 	Lines = Lanes * Priorities

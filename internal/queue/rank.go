@@ -11,7 +11,7 @@ import (
 // that has been due for 9 AgeSteps goes before a fresh one of priority 9.
 const AgeStep = 30 * time.Second
 
-// Rank orders the due calls of one tenant in a gate: the lowest goes first.
+// Rank orders the due calls of one lane in a gate: the lowest goes first.
 func Rank(due time.Time, priority int) int64 {
 	return due.UnixNano() - int64(priority)*int64(AgeStep)
 }

@@ -35,22 +35,22 @@ func (g *gate) add(a arrival) {
 	if g.fresh == nil {
 		g.fresh = map[int][]arrival{}
 	}
-	lane := g.fresh[a.Lane()]
-	i, _ := slices.BinarySearchFunc(lane, a, func(x, a arrival) int { return x.order(a.head) })
-	g.fresh[a.Lane()] = slices.Insert(lane, i, a)
+	fresh := g.fresh[a.Lane()]
+	i, _ := slices.BinarySearchFunc(fresh, a, func(x, a arrival) int { return x.order(a.head) })
+	g.fresh[a.Lane()] = slices.Insert(fresh, i, a)
 	g.idle = min(g.idle, a.at)
 }
 
 // remove takes a call out of a lane; most are near the front.
 func (g *gate) remove(lane int, seq int64) (a arrival, found bool) {
-	line := g.fresh[lane]
-	i := slices.IndexFunc(line, func(a arrival) bool { return a.seq == seq })
+	fresh := g.fresh[lane]
+	i := slices.IndexFunc(fresh, func(a arrival) bool { return a.seq == seq })
 	if i < 0 {
 		return a, false
 	}
-	a = line[i]
-	copy(line[1:], line[:i])
-	if g.fresh[lane] = line[1:]; len(line) == 1 {
+	a = fresh[i]
+	copy(fresh[1:], fresh[:i])
+	if g.fresh[lane] = fresh[1:]; len(fresh) == 1 {
 		delete(g.fresh, lane)
 	}
 	return a, true
@@ -104,8 +104,8 @@ func (b *book) list() {
 // index.
 func (g *gate) after(seq int64) map[int][]arrival {
 	left := map[int][]arrival{}
-	for lane, line := range g.fresh {
-		for _, a := range line {
+	for lane, fresh := range g.fresh {
+		for _, a := range fresh {
 			if a.seq > seq {
 				left[lane] = append(left[lane], a)
 			} else {
@@ -141,8 +141,8 @@ func (b *book) arrivals(ctx context.Context, c *sql.Conn) (map[*gate]map[int][]a
 		return err
 	})
 	for _, lanes := range all {
-		for _, lane := range lanes {
-			slices.SortFunc(lane, func(a, b arrival) int { return a.order(b.head) })
+		for _, fresh := range lanes {
+			slices.SortFunc(fresh, func(a, b arrival) int { return a.order(b.head) })
 		}
 	}
 	return all, err
