@@ -27,7 +27,7 @@ type payload struct {
 func (payload) Kind() string { return "call" }
 
 func newPayload() payload {
-	return payload{base64.StdEncoding.EncodeToString(noise(768))} // 1 KB
+	return payload{base64.StdEncoding.EncodeToString(noise(768))} // 1 KB in base64
 }
 
 // riverQueue is River, with the same durability as heed and the shortest pauses
@@ -35,8 +35,8 @@ func newPayload() payload {
 type riverQueue[Tx any] struct {
 	driver riverdriver.Driver[Tx]
 	client *river.Client[Tx]
-	schema string
-	end    func() error
+	schema string       // empty: the default of the database
+	end    func() error // closes the database
 }
 
 type riverWorker struct {
@@ -92,7 +92,10 @@ func newRiver[Tx any](ctx context.Context, driver riverdriver.Driver[Tx], schema
 		FetchCooldown: river.FetchCooldownMin, FetchPollInterval: river.FetchPollIntervalMin,
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: slots}},
 	})
-	return &riverQueue[Tx]{driver: driver, client: client, schema: schema, end: end}, err
+	if err != nil {
+		return nil, err
+	}
+	return &riverQueue[Tx]{driver: driver, client: client, schema: schema, end: end}, nil
 }
 
 func (r *riverQueue[Tx]) put(ctx context.Context, _ int) error {

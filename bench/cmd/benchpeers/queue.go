@@ -39,7 +39,7 @@ func runQueue(args []string) error {
 	fs.DurationVar(&q.per, "per", 4*time.Second, "time of each phase of a run")
 	fs.IntVar(&q.backlog, "backlog", 1_000_000, "jobs in the large backlog; 0 leaves it out")
 	fs.StringVar(&q.dir, "dir", "", "where the files lie (a temporary folder)")
-	fs.StringVar(&q.dsn, "postgres", os.Getenv("HEED_TEST_POSTGRES"), "the database of heed postgres; tools/postgres.sh starts one")
+	fs.StringVar(&q.dsn, "postgres", os.Getenv("HEED_TEST_POSTGRES"), "the database of the contestants on Postgres; tools/postgres.sh starts one")
 	fs.StringVar(&q.only, "only", strings.Join(queue.Contestants, ","), "contestants, with commas")
 	child := fs.String("child", "", "used by itself: the contestant to measure")
 	task := fs.String("task", "", "used by itself: what to measure")
@@ -56,8 +56,8 @@ func runQueue(args []string) error {
 func (q *queueRun) names() []string {
 	var names []string
 	for _, n := range strings.Split(q.only, ",") {
-		if n == "heed postgres" && q.dsn == "" {
-			fmt.Fprintln(os.Stderr, "benchpeers: heed postgres is left out: run this through ../tools/postgres.sh")
+		if strings.HasSuffix(n, " postgres") && q.dsn == "" {
+			fmt.Fprintf(os.Stderr, "benchpeers: %s is left out: run this through ../tools/postgres.sh\n", n)
 			continue
 		}
 		names = append(names, n)
