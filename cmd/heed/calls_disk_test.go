@@ -108,3 +108,33 @@ func TestAFullDiskCanBeEmptiedWithTheTool(t *testing.T) {
 	}
 	p.works()
 }
+
+// fullWithALog is a gateway on a disk that somebody else has filled, while the
+// log of its queue held many calls for which the file had not grown yet.
+func fullWithALog(t *testing.T) (p *process, ids []string) {
+	t.Helper()
+	dir := smallDisk(t)
+	p = keeper(t, dir)
+	for n := range 60 {
+		status, id := hand(t, p, fmt.Sprintf("k%d", n), 40<<10)
+		if status != http.StatusAccepted {
+			t.Fatalf("call %d: got %d, want 202", n, status)
+		}
+		ids = append(ids, id)
+	}
+	stuff(t, filepath.Join(dir, "ballast"))
+	return p, ids
+}
+
+func TestCallsAreCancelledAndPurgedOnADiskThatIsFullWithoutMovingTheirLog(t *testing.T) {
+	p, ids := fullWithALog(t)
+	for n, id := range ids {
+		if got := p.order("/_heed/calls/"+id+"/cancel", ""); got != http.StatusOK {
+			t.Fatalf("cancel %d on a full disk: got %d, want 200", n, got)
+		}
+	}
+	if got := p.order("/_heed/calls/purge", `{"filter":{"states":["cancelled"]}}`); got != http.StatusOK {
+		t.Errorf("purge on a full disk: got %d, want 200", got)
+	}
+	p.works()
+}

@@ -87,7 +87,7 @@ func (s *storage) reserve(q *config.Queue) *queue.Reserve {
 	if err != nil || q.Store == config.QueuePostgres {
 		return nil
 	}
-	r := &queue.Reserve{Path: reserveOf(path)}
+	r := &queue.Reserve{Path: reserveOf(path), Log: path + "-wal"}
 	if err := r.Fill(); err != nil {
 		s.log.Warn("no room is kept on the disk of the queue", slog.String("kind", "queue"), slog.String("error", err.Error()),
 			slog.String("advice", "make room: on a full disk calls could not even be cancelled or purged"))

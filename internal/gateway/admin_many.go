@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -255,16 +256,29 @@ func (d *desk) purge() error {
 	return d.did("purge", &o, &out, err)
 }
 
-// erase purges calls and returns how many there were.
+// erase purges calls and returns how many there were. On a full disk fewer are
+// erased at a time: that takes less room.
 func (d *desk) erase(calls []queue.Facts) (n int, err error) {
 	ids := make([]string, len(calls))
 	for i := range calls {
 		ids[i] = calls[i].ID
 	}
-	err = d.inReserve(func() error {
-		n, err = d.Store.Purge(d.r.Context(), ids)
+	ctx := context.WithoutCancel(d.r.Context())
+	err = d.inReserve(ctx, func() error {
+		n, err = d.Store.Purge(ctx, ids)
 		return err
 	})
+	if err == nil && d.Reserve.Stuck() { // and what is purged made no room for anybody yet
+		d.Reserve.Spend(time.Now())
+		d.empty(ctx)
+	}
+	if half := len(calls) / 2; half > 0 && errors.Is(err, queue.ErrFull) {
+		if n, err = d.erase(calls[:half]); err == nil {
+			var more int
+			more, err = d.erase(calls[half:])
+			n += more
+		}
+	}
 	return n, err
 }
 

@@ -85,6 +85,67 @@ func TestAnOrderThatTheStoreStopsSaysHowManyWereDone(t *testing.T) {
 	})
 }
 
+// narrow is a store whose disk has room for few changes at a time.
+type narrow struct {
+	Store
+	most int
+}
+
+func (n *narrow) Purge(ctx context.Context, ids []string) (int, error) {
+	if len(ids) > n.most {
+		return 0, queue.ErrFull
+	}
+	return n.Store.Purge(ctx, ids)
+}
+
+func TestFewerCallsArePurgedAtATimeWhereThereIsNoRoomForMany(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		for range 9 {
+			l.end(l.async("GET", "/api/x", ""))
+		}
+		l.set.Later.Store = &narrow{l.store, 2}
+		var out done
+		if l.operate("POST", "/_heed/calls/purge", `{"filter":{}}`, &out); out.Count != 9 {
+			t.Errorf("purged %d calls, want 9", out.Count)
+		}
+		l.set.Later.Store = l.store
+		if page, err := l.store.List(l.Context(), queue.Filter{}); err != nil || len(page.Calls) != 0 {
+			t.Errorf("%d calls are left (%v)", len(page.Calls), err)
+		}
+	})
+}
+
+// emptied counts how often the log is to be emptied.
+type emptied struct {
+	Store
+	n int
+}
+
+func (e *emptied) Purge(ctx context.Context, ids []string) (int, error) {
+	if len(ids) == 0 {
+		e.n++
+	}
+	return e.Store.Purge(ctx, ids)
+}
+
+func TestTheLogIsEmptiedWhenItOutgrowsTheReserve(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "reserve")
+	bubble(t, nil, func(l *later) {
+		r := &queue.Reserve{Path: path, Log: l.path + "-wal", Size: 1 << 20}
+		if err := r.Fill(); err != nil {
+			t.Fatal(err)
+		}
+		store := &emptied{Store: l.store}
+		l.set.Later.Reserve, l.set.Later.Store = r, store
+		for range 12 { // of which nine fit
+			l.async("PUT", "/api/x", strings.Repeat("x", 80<<10), "Heed-Not-Before", "3600")
+		}
+		if store.n != 1 {
+			t.Errorf("the log was emptied %d times, want once", store.n)
+		}
+	})
+}
+
 // stuck is a store whose disk is full until a reserve is given up.
 type stuck struct {
 	Store

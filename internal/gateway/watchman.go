@@ -82,6 +82,9 @@ func (t *table) enqueue(ctx context.Context, c queue.Call) (queue.Receipt, error
 		err = fmt.Errorf("the room that is left is kept for those who make more: %w", queue.ErrFull)
 	} else {
 		receipts, err = l.Store.Enqueue(ctx, now, batch)
+		if l.Reserve.Outgrown(now) {
+			l.empty(ctx)
+		}
 	}
 	if l.taken(receipts, err); err != nil {
 		return queue.Receipt{}, err
@@ -170,7 +173,7 @@ func (t *table) tellEnd(ctx context.Context, f *queue.Facts, to string) error {
 func (t *table) cancel(ctx context.Context, id string) error {
 	s := t.Later.Store
 	ctx = context.WithoutCancel(ctx)
-	if err := t.Later.inReserve(func() error { return s.Cancel(ctx, time.Now(), id) }); err != nil {
+	if err := t.Later.inReserve(ctx, func() error { return s.Cancel(ctx, time.Now(), id) }); err != nil {
 		return err
 	}
 	t.Later.Bell.Settled([]queue.Settlement{{ID: id}})

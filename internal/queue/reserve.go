@@ -5,54 +5,161 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 )
 
 // Reserve is a file that takes up room on the disk of a queue until the disk is
 // full. Then it is given up for those who make room: to cancel and to purge
-// needs some to begin with. The nil Reserve is none.
+// needs some to begin with, also for the pages that lie in the log of the
+// database and that its file has not grown for yet. So the log is to be emptied
+// before they are more than what is kept, see Outgrown. The nil Reserve is none.
 type Reserve struct {
 	Path string
-	// Size is in bytes. 0: 1 MiB, which is enough for the log of some hundred
-	// changes, and the log is used again.
-	Size int
+	// Log is the log of the database. Empty: nobody looks at it.
+	Log string
+	// Size is in bytes. 0: an eighth of what is free, from 1 to 64 MiB: the log
+	// has 20 to 30 MB before it is moved, unless calls come faster than that.
+	Size int64
 
 	mu    sync.Mutex
-	held  bool
+	held  int64 // bytes
 	spent time.Time
+	tried time.Time // to empty the log
 }
 
-// reserved is for how long after it was given up nobody else gets the room.
-const reserved = 10 * time.Second
+const (
+	// leastReserve is enough for the log of some hundred changes.
+	leastReserve = 1 << 20
+	mostReserve  = 64 << 20
+	// reserved is for how long after it was given up nobody else gets the room.
+	reserved = 10 * time.Second
+	// between is for how long a log that could not be emptied is left alone: a
+	// reader may be in the way, whom the writer waits for each time.
+	between = 100 * time.Millisecond
+)
 
-// Fill makes the file where there is none. It fails where there is no room.
+// Fill makes the file where there is none, and a larger one where the disk has
+// got much more room. It fails where there is none.
 func (r *Reserve) Fill() error {
 	if r == nil {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.held {
-		return nil
+	if info, err := os.Stat(r.Path); err == nil && r.held == 0 {
+		r.held = info.Size()
 	}
-	size := orInt(r.Size, 1<<20)
-	if info, err := os.Stat(r.Path); err == nil && info.Size() == int64(size) {
-		r.held = true
-		return nil
+	if want := r.wanted(); r.held < want && r.held <= want/2 {
+		return r.fill(want)
 	}
-	f, err := os.OpenFile(r.Path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	return nil
+}
+
+// wanted is how much is to be kept.
+func (r *Reserve) wanted() int64 {
+	if r.Size > 0 {
+		return r.Size
+	}
+	free, known := room(filepath.Dir(r.Path))
+	if !known {
+		return leastReserve
+	}
+	return min(max((free+r.held)/8, leastReserve), mostReserve)
+}
+
+// fill makes the file as large as size, or leaves it as it was.
+func (r *Reserve) fill(size int64) error {
+	f, err := os.OpenFile(r.Path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	room := make([]byte, size)
-	rand.Read(room) // what can be compressed would take up less
-	_, err = f.Write(room)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(r.Path))
+	err = allocate(f, r.held, size-r.held)
+	if err != nil {
+		err = errors.Join(err, f.Truncate(r.held))
 	}
-	r.held = true
+	if err = errors.Join(err, f.Close()); err == nil {
+		r.held = size
+	} else if r.held == 0 {
+		err = errors.Join(err, os.Remove(r.Path))
+	}
+	return err
+}
+
+// scribble writes what takes up room wherever it is written: what can be
+// compressed would take up less.
+func scribble(f *os.File, from, n int64) error {
+	part := make([]byte, leastReserve)
+	for n > 0 {
+		part = part[:min(n, int64(len(part)))]
+		rand.Read(part)
+		if _, err := f.WriteAt(part, from); err != nil {
+			return err
+		}
+		from, n = from+int64(len(part)), n-int64(len(part))
+	}
 	return nil
+}
+
+// Outgrown tells that the log is longer than what is kept allows, so that it is
+// to be emptied while the disk has room for it.
+func (r *Reserve) Outgrown(now time.Time) bool {
+	if r == nil || r.Log == "" {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held == 0 || now.Sub(r.tried) < between || !r.over() {
+		return false
+	}
+	r.tried = now
+	return true
+}
+
+// Emptied tells that the log was to be emptied: where it was, it may be so again
+// at once.
+func (r *Reserve) Emptied() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over() {
+		r.tried = time.Time{}
+	}
+}
+
+func (r *Reserve) over() bool {
+	info, err := os.Stat(r.Log)
+	return err == nil && info.Size() > r.held/4*3
+}
+
+// Tight tells that the room was given up, and that the log has used half of what
+// there is: it is to be emptied before another change, since to do so takes some.
+func (r *Reserve) Tight() bool { return r.cramped(false) }
+
+// Stuck tells that the room is kept while the log, which was to be emptied, may
+// not have been for want of it.
+func (r *Reserve) Stuck() bool { return r.cramped(true) }
+
+// cramped tells that the log is longer than what is free, while the room is
+// kept, or was given up.
+func (r *Reserve) cramped(kept bool) bool {
+	if r == nil || r.Log == "" {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held > 0 != kept {
+		return false
+	}
+	free, known := room(filepath.Dir(r.Path))
+	if !known {
+		free = leastReserve / 2
+	}
+	info, err := os.Stat(r.Log)
+	return err == nil && info.Size() > free
 }
 
 // Spend gives the room up, and tells whether there was any.
@@ -62,13 +169,13 @@ func (r *Reserve) Spend(now time.Time) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.held {
+	if r.held == 0 {
 		return false
 	}
 	if err := os.Remove(r.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	r.held, r.spent = false, now
+	r.held, r.spent = 0, now
 	return true
 }
 
@@ -79,5 +186,5 @@ func (r *Reserve) Spent(now time.Time) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.held && now.Sub(r.spent) < reserved
+	return r.held == 0 && now.Sub(r.spent) < reserved
 }

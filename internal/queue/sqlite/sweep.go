@@ -44,7 +44,7 @@ func (b *book) drop(r *row) {
 	b.move(b.byID[r.gate], r.State, r.Reason, -1)
 }
 
-// Purge implements queue.Keeper.
+// Purge implements queue.Keeper. Without ids it empties the log.
 func (s *Store) Purge(ctx context.Context, ids []string) (int, error) {
 	var erased int
 	err := s.do(ctx, func(b *book) error {
@@ -55,7 +55,7 @@ func (s *Store) Purge(ctx context.Context, ids []string) (int, error) {
 				erased++
 			}
 		}
-		b.erased = b.erased || erased > 0
+		b.erased = b.erased || erased > 0 || len(ids) == 0
 		return nil
 	})
 	if err != nil {
