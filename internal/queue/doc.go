@@ -8,8 +8,9 @@
 // decides retries, and that is the transport.
 //
 // The gate of a quota key is one row: closing it touches no call, however many
-// wait behind it. Gates are served in turn, each with a share; inside a gate a
-// higher priority goes first, and every waiting call gains priority with age.
+// wait behind it. Gates are served in turn, each with a share, and inside a gate
+// so are the tenants, see Line. Of one tenant a higher priority goes first, and
+// every waiting call gains priority with age.
 //
 // What a call says (path, query, header, body, key) and what it was answered
 // are sealed at rest, see Keys. What is needed to route and to count lies open,

@@ -26,7 +26,8 @@ type op struct {
 	// loose tells, when it was done, that it need not be on the disk before it
 	// is answered: a crash that takes it back does no harm. Nil: it must be.
 	loose func() bool
-	// look tells that it is a look, whose answer nobody needs once ctx has ended.
+	// look tells that it changes nothing, so that nobody needs to know what came
+	// of it once ctx has ended.
 	look bool
 	err  error
 	done chan struct{}
@@ -35,11 +36,11 @@ type op struct {
 // answered tells that nobody has to wait for the disk.
 func (o *op) answered() bool { return o.err != nil || o.loose != nil && o.loose() }
 
-// do hands a step to the writer and waits until it is on the disk. Once handed
-// over it is carried out, whatever becomes of ctx, and waited for if it is not a
-// look.
+// do has the writer carry a step out and waits until it is on the disk.
 func (s *Store) do(ctx context.Context, f func(*book) error) error { return s.hand(ctx, &op{do: f}) }
 
+// hand hands a step to the writer. Once handed over it is carried out, whatever
+// becomes of ctx, and waited for unless it is a look.
 func (s *Store) hand(ctx context.Context, o *op) error {
 	if err := ctx.Err(); err != nil {
 		return err
