@@ -62,7 +62,7 @@ func (r *Reserve) wanted() int64 {
 	if r.Size > 0 {
 		return r.Size
 	}
-	free, known := room(filepath.Dir(r.Path))
+	free, known := Room(filepath.Dir(r.Path))
 	if !known {
 		return leastReserve
 	}
@@ -130,6 +130,7 @@ func (r *Reserve) Emptied() {
 	}
 }
 
+// over tells that the log is longer than three quarters of what is kept.
 func (r *Reserve) over() bool {
 	info, err := os.Stat(r.Log)
 	return err == nil && info.Size() > r.held/4*3
@@ -154,7 +155,7 @@ func (r *Reserve) cramped(kept bool) bool {
 	if r.held > 0 != kept {
 		return false
 	}
-	free, known := room(filepath.Dir(r.Path))
+	free, known := Room(filepath.Dir(r.Path))
 	if !known {
 		free = leastReserve / 2
 	}

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// room is how many bytes may be written to the disk of dir.
-func room(dir string) (free int64, known bool) {
+// Room is how many bytes may be written to the disk of dir.
+func Room(dir string) (free int64, known bool) {
 	var s syscall.Statfs_t
 	if syscall.Statfs(dir, &s) != nil {
 		return 0, false

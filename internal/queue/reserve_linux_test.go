@@ -33,7 +33,7 @@ func (r *Reserve) log(t *testing.T, size int) {
 
 func (r *Reserve) free(t *testing.T) int64 {
 	t.Helper()
-	n, known := room(filepath.Dir(r.Path))
+	n, known := Room(filepath.Dir(r.Path))
 	if !known {
 		t.Fatal("nobody knows how much is free")
 	}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"math"
 	"os"
 	"syscall"
 )
@@ -30,16 +29,6 @@ func networkFS(dir string) string {
 		return ""
 	}
 	return network[int64(uint32(s.Type))]
-}
-
-// room is how many bytes may be written to the disk of dir.
-func room(dir string) int64 {
-	var s syscall.Statfs_t
-	if syscall.Statfs(dir, &s) != nil {
-		return math.MaxInt64
-	}
-	size := int64(s.Bsize)
-	return int64(min(s.Bavail, math.MaxInt64/uint64(size))) * size
 }
 
 // syncData brings what was written to f to the disk. It leaves out the time

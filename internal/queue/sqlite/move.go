@@ -89,7 +89,8 @@ func (s *Store) empty(ctx context.Context, c *sql.Conn) (emptied bool, err error
 // up what room there is.
 func (s *Store) movable() bool {
 	info, err := os.Stat(s.path + "-wal")
-	return err != nil || room(filepath.Dir(s.path)) >= info.Size()
+	free, known := queue.Room(filepath.Dir(s.path))
+	return err != nil || !known || free >= info.Size()
 }
 
 // rewriteLog writes the log over itself, so that a sync takes all of it.
