@@ -11,7 +11,8 @@ import (
 
 // Calls that arrive are counted in one row of a lane, which lists what came: to
 // add to it costs the server a fifth of what it costs to add to as many
-// tallies. When the list is long it goes into the tallies.
+// tallies. When the list is long it goes into the tallies, in the order in which
+// a ledger writes these: another gateway may count in the same lane.
 const (
 	prepareArrivals = `PREPARE arrive (smallint, bigint[], smallint[], integer[]) AS
 		INSERT INTO arrivals AS a (lane, gates, lines, n) VALUES ($1, $2, $3, $4) ON CONFLICT (lane) DO UPDATE
@@ -21,7 +22,7 @@ const (
 		), cleared AS (UPDATE arrivals SET gates = '{}', lines = '{}', n = '{}' WHERE lane = $1)
 		INSERT INTO tallies AS t (state, gate, reason, lane, n)
 			SELECT 0, u.gate, u.line::text, $1, sum(u.n) FROM was CROSS JOIN unnest(was.gates, was.lines, was.n) u(gate, line, n)
-				GROUP BY u.gate, u.line ORDER BY u.gate, u.line
+				GROUP BY u.gate, u.line ORDER BY u.gate, u.line::text COLLATE "C"
 			ON CONFLICT (state, gate, reason, lane) DO UPDATE SET n = t.n + excluded.n`
 	// longest is how many entries a list may have.
 	longest = 96

@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/heedproject/heed/internal/queue"
@@ -62,6 +64,7 @@ func (s *Store) move(t *tx, now time.Time, rows []*row, o func(*row) queue.Outco
 		r.Apply(now, &out, s.keep)
 		r.token = 0
 	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.seq, b.seq) })
 	if err := t.save(changes, func(_, _ int64) {}); err != nil {
 		return err
 	}
