@@ -53,3 +53,11 @@ func ServeDesk(closed <-chan struct{}, wg *sync.WaitGroup, lanes int, carry func
 
 // Do is do.
 func (d *desk[T]) Do(ctx context.Context, in T) error { return d.do(ctx, in) }
+
+// Leases is leases.
+type Leases = leases
+
+// Suspect is suspect, and so are the others.
+func (l *leases) Suspect(token int64)    { l.suspect(token) }
+func (l *leases) Suspects() []int64      { return l.suspects() }
+func (l *leases) Cleared(tokens []int64) { l.cleared(tokens) }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -137,9 +138,10 @@ func (l *leases) suspects() []int64 {
 	return append([]int64(nil), l.doubt...)
 }
 
-// cleared forgets tokens whose calls were handed back.
+// cleared forgets tokens whose calls were handed back. Two claims at once may
+// have handed back the same ones.
 func (l *leases) cleared(tokens []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.doubt = l.doubt[len(tokens):]
+	l.doubt = slices.DeleteFunc(l.doubt, func(t int64) bool { return slices.Contains(tokens, t) })
 }
