@@ -76,3 +76,20 @@ func TestArrivalsThatWereSettledAreCountedNoMore(t *testing.T) {
 		t.Errorf("got %v and %d in all, want none", got, all)
 	}
 }
+
+func TestListsOfArrivalsDoNotGrowWithEachStart(t *testing.T) {
+	o := options(t)
+	lines := everyLine()[:postgres.Longest]
+	for range 20 {
+		s := open(t, o)
+		enqueue(t, s, lines...)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got int
+	err := newRival(t, o).QueryRow(t.Context(), "SELECT max(cardinality(n)) FROM arrivals").Scan(&got)
+	if err != nil || got > postgres.Longest {
+		t.Errorf("longest list after many starts: got %d, %v, want at most %d", got, err, postgres.Longest)
+	}
+}

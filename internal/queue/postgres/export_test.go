@@ -61,3 +61,6 @@ type Leases = leases
 func (l *leases) Suspect(token int64)    { l.suspect(token) }
 func (l *leases) Suspects() []int64      { return l.suspects() }
 func (l *leases) Cleared(tokens []int64) { l.cleared(tokens) }
+
+// Longest is longest.
+const Longest = longest

@@ -70,7 +70,7 @@ type Store struct {
 	most   int
 	pool   *pgxpool.Pool
 	lane   int // the first of its lanes
-	// arrived is how long the lists of arrivals are that lanes add to.
+	// arrived is how long the lists of arrivals may be that lanes add to.
 	arrived [lanes]int
 	gates   gateIDs
 	leases  leases
@@ -132,6 +132,9 @@ func (s *Store) start(ctx context.Context) error {
 		return err
 	}
 	s.doors.bounded = s.most > 0
+	for i := range s.arrived {
+		s.arrived[i] = longest // somebody may have left one
+	}
 	err := s.rows(ctx, "SELECT coalesce(max(seq), 0) FROM calls", nil, func(r pgx.Rows) error {
 		return failed(r.Scan(&s.doors.last))
 	})
