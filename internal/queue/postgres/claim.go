@@ -58,7 +58,8 @@ type line struct {
 // backlog is sorted.
 const viewGates = `SELECT v.gate, greatest(v.closed, coalesce(e.closed, 0)), v.paused OR coalesce(e.paused, false), v.most, v.served,
 		CASE WHEN v.most > 0 THEN (SELECT count(*)::integer FROM leases l WHERE l.gate = v.gate) ELSE 0 END,
-		q.line, coalesce((SELECT next_at FROM due d WHERE d.gate = q.gate AND d.line = q.line ORDER BY next_at LIMIT 1), 0)
+		q.line, coalesce((SELECT next_at FROM due d WHERE d.gate = q.gate AND d.line = q.line AND (d.expires = 0 OR d.expires > $1)
+			ORDER BY next_at LIMIT 1), 0)
 	FROM (SELECT gate, line FROM live GROUP BY gate, line HAVING sum(n) > 0) q
 		JOIN gates v USING (gate) LEFT JOIN gates e ON e.endpoint = v.endpoint AND e.key = '' ORDER BY v.gate`
 
@@ -110,7 +111,7 @@ func (s *Store) claim(ctx context.Context, now time.Time, ask queue.Ask, first b
 
 func (c *claiming) look() (late bool, views []view, err error) {
 	c.t.queue(overdue, c.at).QueryRow(func(r pgx.Row) error { return r.Scan(&late) })
-	c.t.queue(viewGates).Query(func(rows pgx.Rows) error {
+	c.t.queue(viewGates, c.at).Query(func(rows pgx.Rows) error {
 		var v view
 		var l line
 		_, err := pgx.ForEachRow(rows, []any{&v.gate, &v.closed, &v.held, &v.most, &v.served, &v.running, &l.line, &l.due}, func() error {
@@ -178,7 +179,8 @@ const lockGates = `SELECT gate, closed, paused, most, served FROM gates WHERE ga
 // claims from them, and what is being settled counts until that is on the disk.
 const countRunning = `SELECT g.gate, count(*)::integer FROM gates g JOIN leases l USING (gate) WHERE g.gate = ANY($1) AND g.most > 0 GROUP BY g.gate`
 
-// readHeads gives the first calls of lines, and the one behind them.
+// readHeads gives the first calls of lines, and the one behind them: it tells
+// when the line goes on.
 const readHeads = `SELECT u.gate, u.line, d.ctid, d.seq, d.next_at
 	FROM unnest($1::bigint[], $2::smallint[], $3::integer[]) u(gate, line, n) CROSS JOIN LATERAL
 		(SELECT ctid, seq, next_at FROM due d WHERE d.gate = u.gate AND d.line = u.line AND (d.expires = 0 OR d.expires > $4)
@@ -187,9 +189,9 @@ const readHeads = `SELECT u.gate, u.line, d.ctid, d.seq, d.next_at
 // shelf is what one gate may give, in the order in which it goes.
 type shelf struct {
 	view
+	part
 	heads []head
 	room  int
-	soon  int64 // when the next one is due of those that are not; 0: none
 }
 
 // head is a call that is due.
@@ -208,9 +210,28 @@ func (s *shelf) add(h head, due, now int64) {
 	case due <= now:
 		h.rank = queue.Rank(time.Unix(0, due), h.line.Priority())
 		s.heads = append(s.heads, h)
-	case s.soon == 0 || due < s.soon:
-		s.soon = due
+	default:
+		s.wait(due)
 	}
+}
+
+// next tells when a shelf that is empty may give something; math.MaxInt64: that
+// is not known. Where others took what was seen of a lane, those that were not
+// read have their turn at once.
+func (s *shelf) next(now int64) int64 {
+	if s.rest {
+		return now
+	}
+	read := map[queue.Line]int{}
+	for _, h := range s.heads {
+		if read[h.line]++; read[h.line] > s.each {
+			return now
+		}
+	}
+	if s.soon > 0 {
+		return s.soon
+	}
+	return math.MaxInt64
 }
 
 // shelves locks the gates that nobody else holds, and reads what they may give.
@@ -246,19 +267,24 @@ func (c *claiming) lock(ready []view, how string) (all []*shelf, err error) {
 	var gates []int64
 	var lines []int16
 	var n []int32
-	for i := range ready {
-		ids[i] = ready[i].gate
-		for _, l := range ready[i].lines {
-			gates, lines, n = append(gates, l.gate), append(lines, int16(l.line)), append(n, int32(c.room(&ready[i])))
-		}
-	}
 	of := make(map[int64]*shelf, len(ready))
+	parts := make(map[int64]part, len(ready))
+	for i := range ready {
+		v := &ready[i]
+		ids[i] = v.gate
+		p := v.part(c.at, c.room(v), c.s.turns.last(v.gate))
+		for _, l := range p.lines {
+			gates, lines, n = append(gates, v.gate), append(lines, int16(l)), append(n, int32(p.each))
+		}
+		parts[v.gate] = p
+	}
 	c.t.queue(lockGates+how, ids).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			s := &shelf{}
 			if err := rows.Scan(&s.gate, &s.closed, &s.held, &s.most, &s.served); err != nil {
 				return err
 			}
+			s.part = parts[s.gate]
 			all, of[s.gate] = append(all, s), s
 		}
 		return rows.Err()
@@ -303,8 +329,8 @@ func (c *claiming) take(ready []view) error {
 				}
 				return false
 			}
-			if turn < s.room && s.soon > 0 {
-				c.next = min(c.next, s.soon)
+			if turn < s.room {
+				c.next = min(c.next, s.next(c.at))
 			}
 			return true // if its room is used up it is asked again when a call of it ends
 		})

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/heedproject/heed/internal/queue"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -64,3 +65,25 @@ func (l *leases) Cleared(tokens []int64) { l.cleared(tokens) }
 
 // Longest is longest.
 const Longest = longest
+
+// Part is part of a gate whose lines have calls that are due at these instants.
+func Part(due map[queue.Line]int64, now int64, room, last int) (lines []queue.Line, each int, rest bool, soon int64) {
+	var v view
+	for l, at := range due {
+		v.lines = append(v.lines, line{line: l, due: at})
+	}
+	p := v.part(now, room, last)
+	return p.lines, p.each, p.rest, p.soon
+}
+
+// NextOf is next of a shelf that was read thus, of each of whose lines so many
+// calls were due.
+func NextOf(read map[queue.Line]int, each int, rest bool, soon, now int64) int64 {
+	s := shelf{part: part{each: each, rest: rest, soon: soon}}
+	for l, n := range read {
+		for range n {
+			s.heads = append(s.heads, head{line: l})
+		}
+	}
+	return s.next(now)
+}

@@ -111,6 +111,18 @@ var tenantFacts = []fact{
 		}
 		r.same("of 8 slots", turns, map[string]int{"t1": 7, "t2": 1})
 	}},
+	{"WhatHasExpiredTakesNoTurn", func(r *rig) {
+		limit := 1
+		r.ok(r.s.SetGate(r.Context(), r.now, queue.GateChange{Endpoint: "sierra", Key: "k1", Limit: &limit}))
+		for _, tenant := range []string{"t1", "t3", "t4"} { // more than one claim ends
+			r.enqueue(many(200, tenant, func(c *queue.Call) { c.Tenant, c.Expires = tenant, r.now.Add(time.Second) })...)
+		}
+		r.shortOf(1, "t2")
+		r.pass(time.Minute)
+		claims := r.claim(64)
+		r.same("claimed", len(claims), 1)
+		r.same("tenant", claims[0].Tenant, "t2")
+	}},
 	{"ACallKeepsTheLaneOfItsTenant", func(r *rig) {
 		r.enqueue(many(10, "hot", nil)...)
 		r.shortOf(2, "t2")
