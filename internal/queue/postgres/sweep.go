@@ -2,14 +2,16 @@ package postgres
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/heedproject/heed/internal/queue"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Sweep implements queue.Keeper. Several gateways may sweep at once: what one
-// is at the others skip.
+// is at the others skip. It forgets the counts of what there was, too.
 func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (queue.Swept, error) {
 	var swept queue.Swept
 	err := s.attempt(ctx, "sweep "+s.name, func(t *tx) error {
@@ -40,8 +42,64 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (queue.Swep
 	if err != nil {
 		return queue.Swept{}, err
 	}
-	swept.More = swept.Expired == limit || swept.Erased == limit || swept.Keys == limit
+	more, err := s.forgetCounts(ctx)
+	if err != nil {
+		return queue.Swept{}, err
+	}
+	swept.More = more || swept.Expired == limit || swept.Erased == limit || swept.Keys == limit
 	return swept, nil
+}
+
+// maxForgotten bounds the counts that one Sweep forgets.
+const maxForgotten = 4096
+
+const idleTallies = `SELECT t.state, t.gate, t.reason, t.lane, t.n FROM tallies t JOIN (
+		SELECT state, gate, reason FROM tallies GROUP BY state, gate, reason HAVING sum(n) = 0 LIMIT $1
+	) q USING (state, gate, reason) FOR UPDATE OF t SKIP LOCKED`
+
+// forgetCounts deletes the tallies of what there is nothing of any more: each
+// claim would read them. They are rows that together count nothing, so that it
+// does not matter what others add in between. It waits for nobody, nor does
+// anybody for it and hold what it wants: it is a transaction of its own.
+func (s *Store) forgetCounts(ctx context.Context) (more bool, err error) {
+	err = s.attempt(ctx, "forget counts in "+s.name, func(t *tx) error {
+		rows, sums := map[tally][]int16{}, map[tally]int64{}
+		t.queue(idleTallies, maxForgotten).Query(func(r pgx.Rows) error {
+			var k tally
+			var state, lane int16
+			var n int64
+			_, err := pgx.ForEachRow(r, []any{&state, &k.gate, &k.reason, &lane, &n}, func() error {
+				k.state = queue.State(state)
+				rows[k], sums[k] = append(rows[k], lane), sums[k]+n
+				return nil
+			})
+			return err
+		})
+		if err := t.flush(); err != nil {
+			return err
+		}
+		maps.DeleteFunc(rows, func(k tally, _ []int16) bool { return sums[k] != 0 }) // not all could be locked, or some were added to
+		if more = len(rows) == maxForgotten; len(rows) == 0 {
+			return nil
+		}
+		t.forget(rows)
+		return t.commit()
+	})
+	return more, err
+}
+
+// forget deletes the tallies of some lanes.
+func (t *tx) forget(rows map[tally][]int16) {
+	var states, lanes []int16
+	var gates []int64
+	var reasons []string
+	for k, of := range rows {
+		for _, lane := range of {
+			states, gates, reasons, lanes = append(states, int16(k.state)), append(gates, k.gate), append(reasons, k.reason), append(lanes, lane)
+		}
+	}
+	t.queue(`DELETE FROM tallies t USING unnest($1::smallint[], $2::bigint[], $3::text[], $4::smallint[]) u(state, gate, reason, lane)
+		WHERE t.state = u.state AND t.gate = u.gate AND t.reason = u.reason AND t.lane = u.lane`, states, gates, reasons, lanes)
 }
 
 // erase deletes calls and all that belongs to them but their idempotency keys.
