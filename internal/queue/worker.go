@@ -210,11 +210,30 @@ func (d *desk) land(s Settlement) {
 }
 
 func (d *desk) settle(now time.Time) {
-	d.settling, d.pending = d.pending, nil
+	n := portion(d.pending)
+	d.settling, d.pending = d.pending[:n:n], d.pending[n:]
 	d.wg.Go(func() {
 		lost, err := d.Feed.Settle(context.WithoutCancel(d.under), now, d.settling)
 		d.news <- func() { d.settledAs(now, lost, err) }
 	})
+}
+
+// maxAnswers bounds how many bytes of answers are stored in one step: those of
+// all slots may be more than a store takes, and then it would never take them.
+const maxAnswers = 16 << 20
+
+// portion tells how many settlements make a step.
+func portion(all []Settlement) int {
+	bytes := 0
+	for i := range all {
+		if a := all[i].Answer; a != nil {
+			bytes += len(a.Body)
+		}
+		if bytes > maxAnswers && i > 0 {
+			return i
+		}
+	}
+	return len(all)
 }
 
 func (d *desk) settledAs(now time.Time, lost []string, err error) {
@@ -294,16 +313,20 @@ func (d *desk) send(c Claim) {
 	})
 }
 
-// renew makes the leases of what is under way last, and tells whether that
-// succeeded. If not, it is the first thing to be tried again.
+// renew makes the leases last of what is under way, and of what came of it that
+// waits to be stored, and tells whether that succeeded. If not, it is the first
+// thing to be tried again.
 func (d *desk) renew(now time.Time) bool {
 	d.renewAt = now.Add(d.Lease / 6)
-	if len(d.flights) == 0 {
+	if len(d.flights)+len(d.pending) == 0 {
 		return true
 	}
-	claims := make([]Claim, 0, len(d.flights))
+	claims := make([]Claim, 0, len(d.flights)+len(d.pending))
 	for _, f := range d.flights {
 		claims = append(claims, f.Claim)
+	}
+	for _, s := range d.pending {
+		claims = append(claims, Claim{Call{Facts: Facts{ID: s.ID}}, s.Lease})
 	}
 	lost, err := d.Feed.Renew(context.WithoutCancel(d.under), now.Add(d.Lease), claims)
 	if err != nil {
@@ -343,14 +366,16 @@ func (d *desk) drain() {
 		d.step()
 		d.wait(nil)
 	}
-	for range 3 { // a store that fails now gives its leases back at the next start
+	for failed := 0; failed < 3 && len(d.pending) > 0; { // a store that fails now gives its leases back at the next start
+		before := len(d.pending)
 		d.retryAt = time.Time{}
 		d.step()
 		for d.settling != nil {
 			d.wait(nil)
+			d.step()
 		}
-		if len(d.pending) == 0 {
-			return
+		if len(d.pending) == before {
+			failed++
 		}
 	}
 }

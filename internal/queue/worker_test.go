@@ -287,3 +287,73 @@ func (r *reader) Get(context.Context, string) (queue.Facts, error) {
 	defer r.mu.Unlock()
 	return queue.Facts{State: r.state}, nil
 }
+
+// heavy is a feed that takes its time for every step of settlements, and knows
+// how many there were of each and what was renewed.
+type heavy struct {
+	*feed
+	takes time.Duration
+	steps []int
+	kept  map[string]bool
+}
+
+func (f *heavy) Settle(ctx context.Context, now time.Time, all []queue.Settlement) ([]string, error) {
+	time.Sleep(f.takes)
+	f.mu.Lock()
+	f.steps = append(f.steps, len(all))
+	f.mu.Unlock()
+	return f.feed.Settle(ctx, now, all)
+}
+
+func (f *heavy) Renew(ctx context.Context, until time.Time, all []queue.Claim) ([]string, error) {
+	f.mu.Lock()
+	for _, c := range all {
+		f.kept[c.ID] = true
+	}
+	f.mu.Unlock()
+	return f.feed.Renew(ctx, until, all)
+}
+
+// answered are five calls that have large answers at once.
+func answered(takes time.Duration) (*heavy, *queue.Worker) {
+	f := &heavy{feed: newFeed(map[string]time.Time{"a": {}, "b": {}, "c": {}, "d": {}, "e": {}}), takes: takes, kept: map[string]bool{}}
+	body := make([]byte, 10<<20)
+	return f, &queue.Worker{Feed: f, Send: func(context.Context, queue.Call) queue.Outcome {
+		return queue.Outcome{State: queue.Done, Answer: &queue.Result{Body: body}}
+	}}
+}
+
+var allDone = map[string]string{"a": "done", "b": "done", "c": "done", "d": "done", "e": "done"}
+
+func TestLargeAnswersAreStoredInSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, w := answered(time.Second)
+		w.Start(t.Context())
+		time.Sleep(20 * time.Second)
+		w.Stop()
+		same(t, "settled", f.states(), allDone)
+		same(t, "in each step", f.steps, []int{1, 1, 1, 1, 1})
+	})
+}
+
+func TestAWorkerThatStopsStoresAllLargeAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, w := answered(time.Second)
+		w.Start(t.Context())
+		time.Sleep(time.Second / 2)
+		w.Stop()
+		same(t, "settled", f.states(), allDone)
+	})
+}
+
+func TestTheLeaseOfAnAnswerThatWaitsToBeStoredIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, w := answered(20 * time.Second)
+		w.Start(t.Context())
+		time.Sleep(19 * time.Second) // of the first
+		f.mu.Lock()
+		same(t, "renewed", len(f.kept), 4)
+		f.mu.Unlock()
+		w.Stop()
+	})
+}
