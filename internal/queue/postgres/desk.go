@@ -14,6 +14,10 @@ import (
 // for the steps that came together.
 const maxGroup = 512
 
+// maxGroupBytes bounds what a group of several steps carries: it is to be
+// written well within patience, however much waits.
+const maxGroupBytes = 8 << 20
+
 // step is what one caller waits for.
 type step[T any] struct {
 	in   T
@@ -30,6 +34,8 @@ type desk[T any] struct {
 	closed <-chan struct{}
 	// carry carries a group out in one transaction: all of it or nothing.
 	carry func(ctx context.Context, lane int, group []*step[T]) error
+	// weigh tells how many bytes a step carries. Nil: so few that it does not matter.
+	weigh func(T) int
 	ring  chan struct{} // enough steps wait for a group
 
 	mu      sync.Mutex
@@ -158,7 +164,8 @@ func (d *desk[T]) next() []*step[T] {
 	if !d.enough() {
 		return nil
 	}
-	group := d.waiting[:min(len(d.waiting), maxGroup):min(len(d.waiting), maxGroup)]
+	n := d.load()
+	group := d.waiting[:n:n]
 	if d.waiting = d.waiting[len(group):]; len(d.waiting) == 0 {
 		d.waiting = make([]*step[T], 0, len(group))
 	}
@@ -166,6 +173,21 @@ func (d *desk[T]) next() []*step[T] {
 		d.call()
 	}
 	return group
+}
+
+// load tells how many of those that wait make a group.
+func (d *desk[T]) load() int {
+	most := min(len(d.waiting), maxGroup)
+	if d.weigh == nil {
+		return most
+	}
+	bytes := 0
+	for i, st := range d.waiting[:most] {
+		if bytes += d.weigh(st.in); bytes > maxGroupBytes && i > 0 {
+			return i
+		}
+	}
+	return most
 }
 
 // giveWay lets those run who were answered just now and are about to come back,

@@ -135,3 +135,19 @@ func TestWhatWaitsWhenAStoreIsClosedIsToldSo(t *testing.T) {
 		}
 	})
 }
+
+func TestAGroupOfLargeStepsIsSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarbour(t)
+		h.hand(1, 2, 5<<20, 5<<20+1, 5<<20+2)
+		h.land(5)
+		h.steps.Wait()
+		for _, g := range h.groups {
+			if len(g) > 1 {
+				t.Errorf("a group: got %v, want none of several of 5 MiB", g)
+			}
+		}
+		close(h.closed)
+		h.wg.Wait()
+	})
+}

@@ -33,6 +33,13 @@ type intake struct {
 	receipts []queue.Receipt
 }
 
+func (in *intake) bytes() (n int) {
+	for i := range in.parcels {
+		n += len(in.parcels[i].sealed)
+	}
+	return n
+}
+
 // Enqueue implements queue.Intake.
 func (s *Store) Enqueue(ctx context.Context, now time.Time, calls []queue.Call) ([]queue.Receipt, error) {
 	in := &intake{parcels: make([]parcel, len(calls)), receipts: make([]queue.Receipt, len(calls))}

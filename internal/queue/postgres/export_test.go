@@ -38,7 +38,8 @@ func (d *doors) Places(n int) int64                   { return d.places(n) }
 // Desk is a desk.
 type Desk = desk[int]
 
-// ServeDesk makes a desk with so many lanes.
+// ServeDesk makes a desk with so many lanes, whose steps carry as many bytes as
+// they say.
 func ServeDesk(closed <-chan struct{}, wg *sync.WaitGroup, lanes int, carry func(group []int)) *Desk {
 	d := newDesk(closed, func(_ context.Context, _ int, group []*step[int]) error {
 		var all []int
@@ -48,6 +49,7 @@ func ServeDesk(closed <-chan struct{}, wg *sync.WaitGroup, lanes int, carry func
 		carry(all)
 		return nil
 	})
+	d.weigh = func(n int) int { return n }
 	d.serve(wg, make([]int, lanes)...)
 	return d
 }

@@ -19,6 +19,13 @@ type ends struct {
 	lost   []string
 }
 
+func (e *ends) bytes() (n int) {
+	for _, b := range e.sealed {
+		n += len(b)
+	}
+	return n
+}
+
 // Settle implements queue.Feed.
 func (s *Store) Settle(ctx context.Context, now time.Time, claims []queue.Settlement) ([]string, error) {
 	e := &ends{now: now, claims: claims, sealed: make([][]byte, len(claims))}

@@ -144,6 +144,7 @@ func (s *Store) start(ctx context.Context) error {
 	s.intake = newDesk(s.closed, s.takeIn)
 	s.ends = newDesk(s.closed, s.settle)
 	s.begins = newDesk(s.closed, s.begin)
+	s.intake.weigh, s.ends.weigh = (*intake).bytes, (*ends).bytes
 	s.begins.serve(&s.wg, s.claimLane())
 	s.intake.serve(&s.wg, s.nthLanes(0, enqueuers)...)
 	s.ends.serve(&s.wg, s.nthLanes(enqueuers, settlers)...)
