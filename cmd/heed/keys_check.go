@@ -43,7 +43,7 @@ type keyRow struct {
 	From string `json:"from,omitempty"`
 	// What is under it in the queue; nil: nobody has looked.
 	Records *int `json:"records,omitempty"`
-	Keys    *int `json:"keys,omitempty"` // idempotency keys
+	Keys    *int `json:"idempotency_keys,omitempty"`
 }
 
 // Run checks the keys.
