@@ -393,8 +393,12 @@ func TestAStopDoesNotWaitForThoseWhoWaitForACall(t *testing.T) {
 	queued(t, cfg)
 	a := start(t, cfg, Options{Grace: 20 * time.Second})
 	at := async(t, a, "GET", "/api/x", "", "Heed-Not-Before", "3600")
-	said := make(chan string)
+	for a.gateway.Calls() > 0 { // the one that handed it over
+		runtime.Gosched()
+	}
+	said := make(chan string, 1)
 	go func() {
+		defer close(said) // also if it is told nothing
 		_, text := ask(t, "GET", "http://"+a.DataAddr()+at+"?wait=60s", "")
 		said <- text
 	}()

@@ -147,9 +147,14 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.serve()
 }
 
-// enter returns the current table, counted as in use.
+// enter counts a call, and returns the table that holds for it.
 func (g *Gateway) enter() *table {
 	g.calls.Add(1)
+	return g.use()
+}
+
+// use returns the current table, counted as in use until its leave.
+func (g *Gateway) use() *table {
 	for {
 		if t := g.current.Load(); t.enter() {
 			return t

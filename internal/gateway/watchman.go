@@ -203,8 +203,8 @@ const idle = 50
 // TellEnds queues the callbacks of calls that the store has ended by itself since
 // they were last looked at.
 func (g *Gateway) TellEnds(ctx context.Context, e *Ends) error {
-	t := g.enter()
-	defer g.leave(t)
+	t := g.use()
+	defer t.leave()
 	counts, err := t.Later.Store.Counts(ctx)
 	if err != nil {
 		return err
