@@ -88,9 +88,9 @@ func (o *op) spoil(err error) {
 }
 
 // complete checks a whole body. A part of a document, or a coding that is not
-// known here, cannot be checked.
+// known here, cannot be checked, and that of a redirect is a note beside it.
 func (o *op) complete(body io.Reader, size int64) (known bool, err error) {
-	if o.resp.StatusCode == http.StatusPartialContent {
+	if s := o.resp.StatusCode; s == http.StatusPartialContent || s/100 == 3 {
 		return false, nil
 	}
 	text, known := classify.Decode(o.resp.Header, body)

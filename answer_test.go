@@ -242,3 +242,17 @@ func TestACredentialThatIsThereIsNoWait(t *testing.T) {
 		}
 	})
 }
+
+func TestTheBodyOfARedirectIsNotVerified(t *testing.T) {
+	for _, body := range []string{"", `{"moved":`} {
+		bubble(t, func(t *testing.T) {
+			moved := says(302, body, "Content-Type", "application/json", "Location", "/elsewhere")
+			p := plays(moved, moved)
+			tr := &heed.Transport{Base: p, Policy: policy.Policy{Verify: policy.Verify{Mode: policy.VerifyFull}}}
+			resp, err := tr.RoundTrip(request(t, "GET", ""))
+			if status, got := finish(t, resp, err); status != 302 || got != body || p.count() != 1 {
+				t.Errorf("got %d %q after %d attempts, want the redirect at once", status, got, p.count())
+			}
+		})
+	}
+}

@@ -159,7 +159,7 @@ func cutShort(x *Exchange) string {
 		return ""
 	case !coded(x.Header) && int64(len(x.Body)) < x.ContentLength:
 		return "body shorter than its Content-Length"
-	case x.Status == http.StatusPartialContent || blank(x.Body):
+	case x.Status == http.StatusPartialContent || x.Status/100 == 3 || blank(x.Body):
 		return ""
 	}
 	if d, known := defect(kindOf(essence(x.Header)), x.Body); known && d != nil && d.Cut {
