@@ -197,8 +197,9 @@ var unsent = []struct {
 	reason string
 }{{queue.Unknown, queue.ReasonLeaseLost}, {queue.Dead, queue.ReasonUnreadable}}
 
-// idle is how much longer than it takes to look at all ends nobody looks.
-const idle = 50
+// restFactor keeps the share of time small in which all ends are looked at:
+// after a look nobody looks for so many times as long.
+const restFactor = 50
 
 // TellEnds queues the callbacks of calls that the store has ended by itself since
 // they were last looked at.
@@ -222,18 +223,18 @@ func (g *Gateway) TellEnds(ctx context.Context, e *Ends) error {
 	if n <= e.n && began.Before(e.next) {
 		return nil
 	}
-	now := Ends{known: map[string]time.Time{}, n: n}
+	seen := Ends{known: map[string]time.Time{}, n: n}
 	for i, u := range unsent {
 		if of[i] == 0 {
 			continue
 		}
 		f := queue.Filter{States: []queue.State{u.state}, Reason: u.reason, Limit: maxPage}
-		if err := t.tellAll(ctx, f, e.known, now.known); err != nil {
+		if err := t.tellAll(ctx, f, e.known, seen.known); err != nil {
 			return err
 		}
 	}
-	now.next = time.Now().Add(idle * time.Since(began))
-	*e = now
+	seen.next = time.Now().Add(restFactor * time.Since(began))
+	*e = seen
 	return nil
 }
 

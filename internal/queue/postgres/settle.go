@@ -108,9 +108,10 @@ type settling struct {
 	doubt bool // some were perhaps settled before
 }
 
-// saved names a claim by the place of its call: a call may be in a group twice,
-// under a claim that was lost and one that was not.
-type saved struct{ seq, token int64 }
+// saved names a claim by the place of its call, and by its token, which is what a
+// change of a claimed call has as at: a call may be in a group twice, under a
+// claim that was lost and one that was not.
+type saved struct{ seq, at int64 }
 
 // load finds the rows of claims: in memory, else in the database.
 func (b *settling) load(holds []hold) error {
@@ -166,7 +167,7 @@ func (b *settling) apply(group []*step[*ends]) []change {
 // settle saves the calls that are still held, finds out about the others, and
 // writes what follows.
 func (b *settling) settle(group []*step[*ends], changes []change) error {
-	if err := b.t.save(changes, func(seq, token int64) { b.saved[saved{seq, token}] = true }); err != nil {
+	if err := b.t.save(changes, func(seq, at int64) { b.saved[saved{seq, at}] = true }); err != nil {
 		return err
 	}
 	if err := b.t.flush(); err != nil {

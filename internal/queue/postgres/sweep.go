@@ -59,8 +59,8 @@ const idleTallies = `SELECT t.state, t.gate, t.reason, t.lane, t.n FROM tallies 
 
 // forgetCounts deletes the tallies of what there is nothing of any more: each
 // claim would read them. They are rows that together count nothing, so that it
-// does not matter what others add in between. It waits for nobody, nor does
-// anybody for it and hold what it wants: it is a transaction of its own.
+// does not matter what others add in between. It skips rows that others hold, in
+// a transaction of its own, so that it can be in no circle of those who wait.
 func (s *Store) forgetCounts(ctx context.Context) (more bool, err error) {
 	err = s.attempt(ctx, "forget counts in "+s.name, func(t *tx) error {
 		rows, sums := map[tally][]int16{}, map[tally]int64{}
