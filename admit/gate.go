@@ -256,11 +256,12 @@ func (g *Gate) throttled(now time.Time, r *Result) {
 	} else if fresh {
 		wait, source = g.hold.blind(g.p.Backoff.Cap), policy.WaitPace
 	}
-	g.pace.refused()
 	if fresh {
-		g.pace.cut(r.Pass.At, g.sent-r.Pass.Seq-1)
+		g.pace.cut(r.Pass.At)
 		g.hold.cut = now
 		g.hold.misses++
+	} else {
+		g.pace.recut(r.Pass.At)
 	}
 	g.hold.extend(now.Add(wait), source)
 	g.pace.resume(g.hold.until, saved)

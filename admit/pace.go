@@ -24,22 +24,28 @@ const (
 // pace spaces requests evenly at a rate: configured, or learned. A rate of 0
 // lets everything through.
 type pace struct {
-	told float64       // configured; 0: none
-	rate float64       // in force
-	lag  time.Duration // how far the schedule may fall behind and catch up: the burst
+	told float64 // configured; 0: none
+	tempo
 	next time.Time     // the next free slot
-	mode mode
 	step time.Duration // between two slots at rate by
 	by   float64
 
-	growth  float64       // relative growth of a learned rate per second
-	growing time.Duration // how long it has grown since it was measured
-	calm    float64       // how much slower probing upward has become
-	grown   time.Time
-	goal    float64 // ramping: beyond it the key is not paced any more
+	growth float64 // relative growth of a learned rate per second
+	grown  time.Time
+	goal   float64 // ramping: beyond it the key is not paced any more
 
 	history history
-	last    cutAt // the last throttle
+	event   event // the throttle that tempo was last judged by
+}
+
+// tempo is what a throttle changes.
+type tempo struct {
+	rate    float64 // in force
+	mode    mode
+	lag     time.Duration // how far the schedule may fall behind and catch up: the burst
+	growing time.Duration // how long a learned rate has grown since it was measured
+	calm    float64       // how much slower probing upward has become
+	last    cutAt         // the last throttle
 }
 
 // cutAt is what is remembered of a throttle.
@@ -47,6 +53,15 @@ type cutAt struct {
 	at   time.Time
 	seq  uint64 // accepted until then
 	seen bool
+}
+
+// event is a throttle and those that belong to it, by which the tempo is judged.
+type event struct {
+	at       time.Time // when the last of these requests left
+	from     int64     // the first slot of the history that counts
+	accepted uint64    // requests until at
+	was      tempo
+	left     float64 // requests per second that left before it
 }
 
 // mode is how a pace came by its rate.
@@ -140,33 +155,58 @@ func (p *pace) follow(rate float64) {
 
 // note counts a request that leaves now.
 func (p *pace) note(now time.Time) {
-	if p.mode != fixed && p.mode != ignorant { // the others are never measured
+	if p.mode != ignorant {
 		p.history.add(now)
 	}
 }
 
-// refused takes a request that was throttled out of the count.
-func (p *pace) refused() { p.history.drop() }
-
-// cut learns from a throttle of the request that left at t as number seq;
-// sent is how many have left by now.
-func (p *pace) cut(t time.Time, after uint64) {
-	accepted := p.history.total - min(after, p.history.total)
-	if p.last.seen && accepted <= p.last.seq {
-		return // nothing got through since: the key is still closed, which tells nothing of its rate
+// cut learns from a throttle of the request that left at t, which closes the
+// key.
+func (p *pace) cut(t time.Time) {
+	p.history.drop(t)
+	p.event = event{at: t, from: p.history.start, accepted: p.history.until(t), was: p.tempo, left: p.current()}
+	if p.judge() {
+		p.history.restart()
 	}
-	little := accepted < p.last.seq+enough
+}
+
+// recut corrects the last cut by a throttle of another request that left, at t,
+// before the key was closed. Requests of a burst do not arrive in the order in
+// which they left: how many of them the server took shows when all its refusals
+// have come.
+func (p *pace) recut(t time.Time) {
+	p.history.drop(t)
+	e := &p.event
+	if slotOf(t) < e.from || !p.history.holds(slotOf(e.at)) {
+		return
+	}
+	if t.After(e.at) {
+		e.at = t
+	}
+	e.accepted = p.history.until(e.at)
+	p.tempo = e.was
+	if !p.judge() {
+		p.history.start = max(e.from, p.history.oldest())
+		p.event = event{}
+	}
+}
+
+// judge sets the tempo by the event, and tells whether that teaches anything.
+func (p *pace) judge() bool {
+	e := &p.event
+	little := e.accepted < p.last.seq+enough
 	switch {
+	case p.last.seen && e.accepted <= p.last.seq:
+		return false // nothing got through since: the key is still closed, which tells nothing of its rate
 	case p.mode == ignorant, p.mode == unpaced && little:
-		return // the hold is all that a key with so little traffic needs
+		return false // the hold is all that a key with so little traffic needs
 	case p.mode == fixed: // somebody else uses the key too, or the published limit is not the real one
 		p.rate = max(p.rate*0.95, p.told/20)
 		p.growth = 0.02
 	default:
-		now := p.current()
-		r := max(min(p.measure(t, after, accepted), now), slowest)
+		r := max(min(p.measure(), e.left), slowest)
 		if little { // too few requests to measure prove little
-			r = max(r, now/4)
+			r = max(r, e.left/4)
 		}
 		if p.mode == measured && math.Abs(r-p.rate) < 0.1*p.rate {
 			p.calm = min(2*p.calm, 64)
@@ -175,8 +215,8 @@ func (p *pace) cut(t time.Time, after uint64) {
 		}
 		p.rate, p.mode, p.growing, p.lag = keepBelow*r, measured, 0, burstTime/2
 	}
-	p.last = cutAt{at: t, seq: accepted, seen: true}
-	p.history.restart()
+	p.last = cutAt{at: e.at, seq: e.accepted, seen: true}
+	return true
 }
 
 // current is the rate at which requests leave.
@@ -187,18 +227,19 @@ func (p *pace) current() float64 {
 	return p.history.mean()
 }
 
-// measure infers the rate of the server from a throttle at t. Whatever limiter
-// it uses, between any earlier instant and t it took no more than a burst plus
-// rate times time; at the throttle that bound is reached for some instant. The
-// burst is not known; a tenth of a second's worth, and two requests at least,
-// is assumed, until a second throttle brackets the rate: at the first one
+// measure infers the rate of the server from a throttle. Whatever limiter it
+// uses, between any earlier instant and this one it took no more than a burst
+// plus rate times time; at the throttle that bound is reached for some instant.
+// The burst is not known; a tenth of a second's worth, and two requests at
+// least, is assumed, until a second throttle brackets the rate: at the first one
 // nothing was left, so that between the two there is no burst to guess.
-func (p *pace) measure(t time.Time, after, accepted uint64) float64 {
+func (p *pace) measure() float64 {
+	e := &p.event
 	excess := func(r float64) float64 {
-		x := p.history.excess(t, after, r) - max(2, r*burstTime.Seconds())
+		x := p.history.excess(e.from, e.at, r) - max(2, r*burstTime.Seconds())
 		if p.last.seen {
-			span := t.Sub(p.last.at).Seconds()
-			x = max(x, float64(accepted)-float64(p.last.seq)-r*span)
+			between := e.at.Sub(p.last.at).Seconds()
+			x = max(x, float64(e.accepted)-float64(p.last.seq)-r*between)
 		}
 		return x
 	}
@@ -244,31 +285,37 @@ type history struct {
 
 const slotTime = 10 * time.Millisecond
 
+func slotOf(t time.Time) int64 { return t.UnixNano() / int64(slotTime) }
+
+func (h *history) at(n int64) *uint16 { return &h.slots[n%int64(len(h.slots))] }
+
+// oldest is the first slot that has not been used again.
+func (h *history) oldest() int64 { return h.latest - int64(len(h.slots)) + 1 }
+
+// holds tells whether slot n, and as much again before it, is still there.
+func (h *history) holds(n int64) bool { return h.latest-n < int64(len(h.slots))/2 }
+
 func (h *history) add(now time.Time) {
-	n := now.UnixNano() / int64(slotTime)
-	size := int64(len(h.slots))
+	n := slotOf(now)
 	if h.start == 0 {
 		h.start, h.latest = n, n
 	}
-	for i := max(h.latest+1, n-size+1); i <= n; i++ {
-		h.slots[i%size] = 0
+	for i := max(h.latest+1, n-int64(len(h.slots))+1); i <= n; i++ {
+		*h.at(i) = 0
 	}
 	h.latest = max(h.latest, n)
-	h.start = max(h.start, h.latest-size+1)
-	if c := &h.slots[h.latest%size]; *c < math.MaxUint16 {
+	h.start = max(h.start, h.oldest())
+	if c := h.at(h.latest); *c < math.MaxUint16 {
 		*c++
 	}
 	h.total++
 }
 
-// drop forgets the newest request.
-func (h *history) drop() {
+// drop forgets a request that left at t.
+func (h *history) drop(t time.Time) {
 	h.total -= min(h.total, 1)
-	for i := h.latest; i >= h.start && i > 0; i-- {
-		if c := &h.slots[i%int64(len(h.slots))]; *c > 0 {
-			*c--
-			return
-		}
+	if n := slotOf(t); n >= h.oldest() && n <= h.latest && *h.at(n) > 0 {
+		*h.at(n)--
 	}
 }
 
@@ -279,12 +326,21 @@ func (h *history) restart() {
 	}
 }
 
-// excess is by how much the requests until t exceed rate r, over the span for
-// which that is most; after is how many left later than t.
-func (h *history) excess(t time.Time, after uint64, r float64) float64 {
-	most, n := 0.0, -float64(after)
-	for i := h.latest; i >= h.start && i > 0; i-- {
-		n += float64(h.slots[i%int64(len(h.slots))])
+// until is how many requests left in the slot of t and before.
+func (h *history) until(t time.Time) uint64 {
+	n := h.total
+	for i := h.latest; i > max(slotOf(t), h.oldest()-1); i-- {
+		n -= min(n, uint64(*h.at(i)))
+	}
+	return n
+}
+
+// excess is by how much the requests from a slot until t exceed rate r, over
+// the time for which that is most.
+func (h *history) excess(from int64, t time.Time, r float64) float64 {
+	most, n := 0.0, 0.0
+	for i := min(slotOf(t), h.latest); i >= max(from, h.oldest(), 1); i-- {
+		n += float64(*h.at(i))
 		begin := time.Unix(0, i*int64(slotTime))
 		most = max(most, n-r*max(t.Sub(begin).Seconds(), 0))
 	}
@@ -295,8 +351,8 @@ func (h *history) excess(t time.Time, after uint64, r float64) float64 {
 func (h *history) mean() float64 {
 	var n float64
 	for i := h.start; i <= h.latest; i++ {
-		n += float64(h.slots[i%int64(len(h.slots))])
+		n += float64(*h.at(i))
 	}
-	span := time.Duration(h.latest-h.start+1) * slotTime
-	return n / max(span.Seconds(), slotTime.Seconds())
+	between := time.Duration(h.latest-h.start+1) * slotTime
+	return n / max(between.Seconds(), slotTime.Seconds())
 }

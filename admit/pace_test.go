@@ -108,8 +108,8 @@ func TestAToldRateIsNotCutToNothing(t *testing.T) {
 		exchange(t, g, now.Add(time.Second), throttle)
 		now = now.Add(time.Minute)
 	}
-	if g.pace.rate < 5 {
-		t.Errorf("got %v/s, want at least a twentieth of what was published", g.pace.rate)
+	if g.pace.rate != 5 {
+		t.Errorf("got %v/s, want a twentieth of what was published and no less", g.pace.rate)
 	}
 }
 
@@ -175,6 +175,78 @@ func TestTwoThrottlesBracketTheRate(t *testing.T) {
 	}
 }
 
+// The requests of a burst arrive in another order than they left, and the first
+// refusal may be that of any of them.
+func TestABurstMeasuresTheRateWhateverTheOrderOfItsRefusals(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := seeded(seed)
+		g := gateOf(func(p *policy.Policy) { p.Limits.Learn = policy.Learn{} })
+		burst := make([]Pass, 64)
+		for i := range burst {
+			burst[i] = leave(t, g, start.Add(time.Duration(i)*200*time.Microsecond)) // two slots
+		}
+		at := start.Add(15 * time.Millisecond)
+		for _, i := range rng.Perm(len(burst))[20:] { // the server takes 20, and 200 per second
+			answer(g, at, burst[i], throttle, after(time.Second))
+		}
+		if got := g.pace.rate; got < 130 || got > 210 || g.Snapshot(at).RateFrom != "learned" {
+			t.Errorf("seed %d: learned %v/s (%s) from a burst, want about 200", seed, got, g.Snapshot(at).RateFrom)
+		}
+	}
+}
+
+func TestABurstOfWhichLittleGotThroughIsNoMeasurement(t *testing.T) {
+	g := gateOf(func(p *policy.Policy) { p.Limits.Learn = policy.Learn{} })
+	var burst []Pass
+	for range 64 {
+		burst = append(burst, leave(t, g, start))
+	}
+	for _, p := range burst[3:] {
+		answer(g, start.Add(time.Millisecond), p, throttle)
+	}
+	if got := g.Snapshot(start).RateFrom; got == "learned" {
+		t.Errorf("three requests that got through gave a rate of %v/s", g.pace.rate)
+	}
+}
+
+// What is refused while the key is closed anyway does not lower the rate further.
+func TestKnocksAtAClosedKeyCorrectNothing(t *testing.T) {
+	g := gateOf(func(p *policy.Policy) { p.Limits.Learn = policy.Learn{} })
+	var burst []Pass
+	for range 64 {
+		burst = append(burst, leave(t, g, start))
+	}
+	for _, p := range burst[20:] {
+		answer(g, start.Add(time.Millisecond), p, throttle, after(time.Second))
+	}
+	was := g.pace.rate
+	for range 4 {
+		now := g.hold.until
+		knocks := []Pass{leave(t, g, now), leave(t, g, now), leave(t, g, now)}
+		for _, p := range knocks {
+			answer(g, now.Add(time.Millisecond), p, throttle, after(time.Second))
+		}
+	}
+	if math.Abs(g.pace.rate/was-1) > 0.01 {
+		t.Errorf("got %v/s after knocks, want the %v learned before them", g.pace.rate, was)
+	}
+}
+
+func TestAPublishedRateThatIsTooHighIsNotInsistedOn(t *testing.T) {
+	server := &bucket{rate: 50, burst: 10}
+	g := paced(100, 10)
+	left := crowd(g, start, start.Add(time.Minute), func(now time.Time, p Pass) {
+		v := ok
+		if !server.take(now) {
+			v = throttle
+		}
+		answer(g, now.Add(time.Microsecond), p, v)
+	})
+	if share := float64(server.refused) / float64(len(left)); share > 0.03 || len(left) < 2500 {
+		t.Errorf("got %d requests in a minute, %.1f %% of them refused, want most of 3,000 and few refused", len(left), 100*share)
+	}
+}
+
 func TestARateNeverRisesAtACut(t *testing.T) {
 	for _, rate := range []float64{0.5, 7, 80, 1000} {
 		for _, first := range []float64{0, 1, 100} {
@@ -229,7 +301,7 @@ func TestRequestsAtOneInstantCountInFull(t *testing.T) {
 	if got := h.mean(); got != 100_000 {
 		t.Errorf("got %v/s, want 1,000 in one slot of 10 ms", got)
 	}
-	if got := h.excess(start, 0, 1); math.Abs(got-1000) > 1 {
+	if got := h.excess(h.start, start, 1); math.Abs(got-1000) > 1 {
 		t.Errorf("got an excess of %v, want 1,000", got)
 	}
 }
@@ -259,14 +331,16 @@ func TestAKnockAtAClosedKeySaysNothingOfItsRate(t *testing.T) {
 
 // Few requests at one instant measure a high rate.
 func TestAMeasurementAboveTheRateInForceDoesNotRaiseIt(t *testing.T) {
-	p := pace{rate: 10, mode: measured, calm: 1}
-	for range 8 {
+	p := pace{tempo: tempo{rate: 10, mode: measured, calm: 1}}
+	for range 9 {
 		p.note(start)
 	}
-	if got := p.measure(start, 0, 8); got <= 10 {
+	p.cut(start)
+	p.tempo = p.event.was
+	if got := p.measure(); got <= 10 {
 		t.Fatalf("measured %v/s, want a case above the rate of 10", got)
 	}
-	p.cut(start, 0)
+	p.judge()
 	if p.rate > 10 {
 		t.Errorf("got %v/s after a throttle at 10/s", p.rate)
 	}
