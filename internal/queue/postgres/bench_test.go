@@ -126,6 +126,44 @@ func BenchmarkEnqueue(b *testing.B) {
 	used()
 }
 
+// BenchmarkReadyRows is what the server takes in of the same rows when nobody has
+// to make them: sessions that write one group after the other. BenchmarkEnqueue
+// cannot be faster than that, and its producers use the processor too.
+func BenchmarkReadyRows(b *testing.B) {
+	for _, sessions := range []int{1, 2} {
+		for _, group := range []int{32, 64} {
+			b.Run(fmt.Sprintf("sessions=%d/group=%d", sessions, group), func(b *testing.B) { readyRows(b, sessions, group) })
+		}
+	}
+}
+
+func readyRows(b *testing.B, sessions, group int) {
+	o := options(b)
+	s := open(b, o)
+	calls := make([]queue.Call, b.N)
+	for i := range calls {
+		calls[i] = kilobyte(i)
+	}
+	write, err := postgres.Ready(b.Context(), s, calls)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	used := meter(b, o)
+	for lane := range sessions {
+		wg.Go(func() {
+			for from := int(next.Add(int64(group))) - group; from < b.N; from = int(next.Add(int64(group))) - group {
+				if err := write(lane, from, min(from+group, b.N)); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	used()
+}
+
 // BenchmarkClaimAndComplete is one gateway, and then two, each a worker with
 // 256 slots whose attempts take no time. Each answer is kept.
 func BenchmarkClaimAndComplete(b *testing.B) {
