@@ -1,6 +1,8 @@
 package heed
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -79,6 +81,11 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Timeout tells that time ran out. With it the *url.Error that an http.Client
+// puts around e is a timeout in the sense of net.Error, and os.IsTimeout holds,
+// as for an http.Transport whose request came to its deadline.
+func (e *Error) Timeout() bool { return errors.Is(e.Err, context.DeadlineExceeded) }
 
 // MarshalText returns the text of Error, so that no encoder looks at the cause.
 func (e *Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
