@@ -295,8 +295,14 @@ func tripOf(resp *http.Response) *trip {
 	return t
 }
 
-// ReportOf tells what it took to get resp, if a Transport got it.
+// ReportOf tells what it took to get resp, also after its body was closed. It
+// is false for nil and for an answer that no Transport got. It knows resp by
+// its Body: who puts another one in its place, as some middleware does, asks
+// before that.
 func ReportOf(resp *http.Response) (Report, bool) {
+	if resp == nil {
+		return Report{}, false
+	}
 	t := tripOf(resp)
 	if t == nil {
 		return Report{}, false

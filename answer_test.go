@@ -256,3 +256,9 @@ func TestTheBodyOfARedirectIsNotVerified(t *testing.T) {
 		})
 	}
 }
+
+func TestNoAnswerHasNoReport(t *testing.T) {
+	if got, ok := heed.ReportOf(nil); ok {
+		t.Errorf("got %+v of no answer", got)
+	}
+}
