@@ -9,8 +9,13 @@ import (
 )
 
 // NewBase returns the http.Transport that a Transport without Base uses: the
-// timeouts of the policy, HTTP/2, and enough idle connections for a fleet.
+// timeouts of the policy, zero ones at their defaults, HTTP/2, the proxy of the
+// environment, and enough idle connections for a fleet. Start from it for a
+// client certificate or a proxy of your own: a Base of another type does not
+// tell heed whether it took a connection for a request that failed, and so
+// fewer writes are known to be unsent.
 func NewBase(t policy.Timeouts) *http.Transport {
+	t = policy.Policy{Timeouts: t}.WithDefaults().Timeouts
 	dialer := &net.Dialer{Timeout: t.Connect, KeepAlive: 30 * time.Second}
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,

@@ -280,3 +280,10 @@ func TestAnHTTP2StreamThatIsResetIsTruncatedAndCanBeVerified(t *testing.T) {
 		t.Errorf("verified: got %q, want whole", body)
 	}
 }
+
+func TestABaseOfNoTimeoutsHasTheDefaults(t *testing.T) {
+	got, want := heed.NewBase(policy.Timeouts{}), policy.Policy{}.WithDefaults().Timeouts
+	if got.TLSHandshakeTimeout != want.Connect || got.ResponseHeaderTimeout != want.Header {
+		t.Errorf("got %v and %v, want %v and %v", got.TLSHandshakeTimeout, got.ResponseHeaderTimeout, want.Connect, want.Header)
+	}
+}
