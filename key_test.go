@@ -209,3 +209,15 @@ func TestWithoutACredentialNothingIsSentAndTheBodyIsClosed(t *testing.T) {
 		}
 	})
 }
+
+func TestAnErrorSaysWhichCredentialCouldNotBeHad(t *testing.T) {
+	source := &token.Source{Fetcher: token.ClientCredentials{
+		TokenURL: "http://issuer.example/token", ID: "id", Secret: "canary", Via: plays(says(403, "")),
+	}}
+	defer source.Close()
+	_, err := (&heed.Transport{Base: plays(says(200, "")), Token: source}).RoundTrip(request(t, "GET", ""))
+	want := "client credentials at issuer.example/token: status 403"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want it to say %q", err, want)
+	}
+}

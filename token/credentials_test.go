@@ -123,7 +123,7 @@ func TestIssuersRefusalSaysStatusAndKnownCode(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	equal(t, "refused", e.Refused, true)
-	equal(t, "text", e.Error(), "token: client credentials at issuer.test/oauth/token: status 401 (invalid_client): the issuer refuses: check the credential and the url")
+	equal(t, "text", e.Error(), "token source: client credentials at issuer.test/oauth/token: status 401 (invalid_client): the issuer refuses: check the credential and the url")
 }
 
 func TestTransientAnswersAreNoRefusal(t *testing.T) {

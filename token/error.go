@@ -16,11 +16,11 @@ import (
 // The errors of a Source that does not fetch.
 var (
 	// ErrFixed says that a credential that was set by hand was rejected.
-	ErrFixed = errors.New("token: the credential is fixed and cannot be renewed: check it")
+	ErrFixed = errors.New("token source: the credential is fixed and cannot be renewed: check it")
 	// ErrClosed says that the Source was closed before it had a credential.
-	ErrClosed = errors.New("token: the source is closed")
+	ErrClosed = errors.New("token source: the source is closed")
 
-	errNoFetcher       = errors.New("token: no fetcher: set Source.Fetcher")
+	errNoFetcher       = errors.New("token source: no fetcher: set Source.Fetcher")
 	errExpired   error = why("the issuer gave a credential that has already expired: check the clocks")
 	errSlow      error = why("no answer in time")
 	errRefused   error = why("the issuer refuses: check the credential and the url")
@@ -53,7 +53,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString("token: ")
+	b.WriteString("token source: ")
 	b.WriteString(e.Op)
 	if e.Host != "" {
 		fmt.Fprintf(&b, " at %s%s", e.Host, e.Path)

@@ -261,7 +261,7 @@ func TestFolioSaysThatAndUntilWhenLoginsArePaused(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			equal(t, "retry", time.Until(e.RetryAt), time.Minute)
-			equal(t, "text", e.Error(), "token: folio login at folio.test/authn/login-with-expiry: status 422: login refused, 1 in a row; "+
+			equal(t, "text", e.Error(), "token source: folio login at folio.test/authn/login-with-expiry: status 422: login refused, 1 in a row; "+
 				"paused so that the account is not locked: check tenant, user and password; not tried again before 2000-01-01T00:01:00Z")
 		}
 		equal(t, "logins", len(api.logins), 1)

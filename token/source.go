@@ -166,7 +166,7 @@ func (s *Source) board(ctx context.Context, now time.Time) (Token, error) {
 	case <-f.done:
 		return f.token, f.err
 	case <-ctx.Done():
-		return Token{}, fmt.Errorf("token: waiting for a credential: %w", ctx.Err())
+		return Token{}, fmt.Errorf("token source: waiting for a credential: %w", ctx.Err())
 	}
 }
 
@@ -174,7 +174,7 @@ func (s *Source) next(ctx context.Context, now time.Time) (*flight, error) {
 	st := &s.state
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("token: no credential yet: %w", ctx.Err())
+		return nil, fmt.Errorf("token source: no credential yet: %w", ctx.Err())
 	case st.closed:
 		return nil, ErrClosed
 	case st.flight != nil:

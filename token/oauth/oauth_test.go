@@ -109,15 +109,15 @@ func TestErrorsRepeatNeitherBodyNorURL(t *testing.T) {
 	}{
 		{
 			&oauth2.RetrieveError{Response: &http.Response{StatusCode: 400}, Body: []byte("canary"), ErrorCode: "invalid_grant", ErrorDescription: "canary"},
-			"token: oauth2 token: status 400 (invalid_grant): the issuer refuses: check the credential and the url",
+			"token source: oauth2 token: status 400 (invalid_grant): the issuer refuses: check the credential and the url",
 		},
 		{
 			fmt.Errorf("canary: %w", &oauth2.RetrieveError{Response: &http.Response{StatusCode: 503}, Body: []byte("canary"), ErrorCode: "canary"}),
-			"token: oauth2 token: status 503",
+			"token source: oauth2 token: status 503",
 		},
-		{&url.Error{Op: "Post", URL: "http://issuer/?canary", Err: io.ErrUnexpectedEOF}, "token: oauth2 token: unexpected EOF"},
-		{errors.New("canary"), "token: oauth2 token: the token source failed with a *errors.errorString"},
-		{nil, "token: oauth2 token: the token source gave no token"},
+		{&url.Error{Op: "Post", URL: "http://issuer/?canary", Err: io.ErrUnexpectedEOF}, "token source: oauth2 token: unexpected EOF"},
+		{errors.New("canary"), "token source: oauth2 token: the token source failed with a *errors.errorString"},
+		{nil, "token source: oauth2 token: the token source gave no token"},
 	} {
 		_, err := oauth.Fetcher(ask(func() (*oauth2.Token, error) { return nil, tc.err })).Fetch(t.Context(), token.Token{})
 		if err == nil {
