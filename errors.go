@@ -38,15 +38,15 @@ const (
 	Abandoned         = call.Abandoned
 )
 
-// Error is what RoundTrip returns when it has no answer to hand over. It tells
-// operation, endpoint and what to do, and never a query, a credential, a body
-// or an identifier in a path.
+// Error is what RoundTrip returns when it has no answer to hand over, and Read
+// of a body that broke off. It tells operation, endpoint and what to do, and
+// never a query, a credential, a body or an identifier in a path.
 type Error struct {
 	Endpoint string
 	Method   string
 	Path     mask.Path
 	Reason   Reason
-	Class    classify.Class // of the last attempt
+	Class    classify.Class // of the last attempt; Unknown where none was made: see Reason
 	Executed classify.Executed
 	Status   int // of the last answer; 0: none
 	// RetryAt is the earliest instant at which trying again makes sense. Zero: unknown.

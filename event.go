@@ -17,10 +17,10 @@ type EventKind uint8
 // The kinds.
 const (
 	AttemptDone    EventKind = iota + 1 // one try on the wire ended
-	CallDone                            // a call ended; exactly one per call
+	CallDone                            // a call ended, with the body of its answer; exactly one per call
 	WaitBegun                           // a call waits for longer than a second
 	BreakerChanged                      // Breaker is the new state
-	TokenRenewed                        // or failed to: Reason says why
+	TokenRenewed                        // or failed to: Reason says why; the gateway tells it, a Transport does not: see token.Source.OnRenew
 	HintInvalid                         // a Retry-After could not be read
 )
 
@@ -109,7 +109,8 @@ type Report struct {
 	Remaining, Limit                 int64
 	Reset                            time.Duration
 	HasRemaining, HasLimit, HasReset bool
-	// Verified is false when no completeness check of the body was possible.
+	// Verified tells that the whole body was checked before it was handed
+	// over. It is false without verify full, and where no check was possible.
 	Verified bool
 	Executed classify.Executed
 	// Reason is why the call did not get what it asked for. Empty: it did.

@@ -15,7 +15,7 @@ import (
 
 // Transport is an http.RoundTripper that makes calls survive. The zero value
 // works. Its fields are not changed after the first use; it is safe for use
-// by many goroutines.
+// by many goroutines, and has nothing to close but idle connections.
 //
 // An answer of the server is handed over as it is, also a 429 or 503 that
 // retrying could not mend; ReportOf tells what it took. An *Error is returned
@@ -29,15 +29,21 @@ type Transport struct {
 	// defaults. An invalid policy fails every call; Policy.Validate says why.
 	Policy policy.Policy
 	// Classifier knows the provider's errors. nil: the vendor-neutral table.
+	// Package provider has the rules of many APIs for classify.New, and the
+	// sources for Hints.
 	Classifier *classify.Classifier
 	// Hints knows the provider's headers. nil: the standard ones.
 	Hints *hint.Reader
-	// Token puts a credential on every attempt. nil: none.
+	// Token puts a credential on every attempt, in place of one that the
+	// request has in the same header, and renews it after a 401. Several
+	// Transports may share one; whoever made it closes it. nil: none.
 	Token *token.Source
-	// QuotaKey says who shares a limit. Default: host and Authorization header.
+	// QuotaKey says who shares a limit. Default: host and Authorization header
+	// of the caller's request. Set it where the limit goes by another header,
+	// or where several hosts share one.
 	QuotaKey func(*http.Request) string
-	// Observe is told every step. It is called without a lock held and must
-	// not block. nil: nobody is told.
+	// Observe is told every step, by many goroutines at once. It is called
+	// without a lock held and must not block. nil: nobody is told.
 	Observe func(Event)
 	// Seed makes jitter and generated keys repeatable. 0: random.
 	Seed uint64
@@ -103,15 +109,20 @@ func (t *Transport) Inherit(old *Transport) {
 type Call struct {
 	// CorrelationID joins events to what the caller knows. Default: none.
 	CorrelationID string
-	// Tenant shares the gate fairly with other tenants.
+	// Tenant shares the gate fairly with other tenants: while callers wait,
+	// tenants of the same Priority take turns. Empty is a tenant too.
 	Tenant string
-	// Priority is 0 (lowest) to 9. Default 0; the gateway's default is 5.
+	// Priority is 0 (lowest) to 9: of calls that wait the highest goes first.
+	// Default 0; the gateway's default is 5.
 	Priority int
-	// Budget shortens the policy's budget. 0: the policy's.
+	// Budget shortens the policy's budget, and never lengthens it. 0: the
+	// policy's.
 	Budget time.Duration
 	// NotBefore is the earliest instant of the first attempt.
 	NotBefore time.Time
-	// Key is the idempotency key. Empty: as the policy says.
+	// Key is the idempotency key of a write, sent as policy.Key says; where
+	// that has no Header, or not the method, it is not sent. Empty: that of
+	// the request's own header, else what policy.Key.From makes.
 	Key string
 	// RetryOff sends the call once.
 	RetryOff bool

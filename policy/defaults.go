@@ -67,7 +67,8 @@ func (b Breaker) withDefaults() Breaker {
 	return b
 }
 
-// Jitter draws the positive extra above a wait that the server asked for.
+// Jitter draws the positive extra above a wait that the server asked for. h
+// has its defaults filled in, as WithDefaults does.
 func (h Hints) Jitter(wait time.Duration, rng *rand.Rand) time.Duration {
 	top := min(float64(h.JitterMax), h.JitterRatio*float64(wait))
 	if !(top >= 1) {
@@ -76,7 +77,8 @@ func (h Hints) Jitter(wait time.Duration, rng *rand.Rand) time.Duration {
 	return time.Duration(rng.Float64() * top)
 }
 
-// Cost is how many tokens a retry after a throttle, or after anything else, takes.
+// Cost is how many tokens a retry after a throttle, or after anything else,
+// takes. t has its defaults filled in, as WithDefaults does.
 func (t Tokens) Cost(throttled bool) int {
 	if throttled {
 		return t.Throttled

@@ -54,7 +54,8 @@ type Retry struct {
 	// MinPause is the shortest pause between two attempts of a call, so that
 	// a zero backoff is no tight loop. Default 10 ms.
 	MinPause time.Duration
-	// Ceiling is the longest hint that is waited for. Default 300 s.
+	// Ceiling is the longest hint that is waited for, within Budget. Default
+	// 300 s.
 	Ceiling time.Duration
 	// OverCeiling says what a hint beyond Ceiling does. Default Fail.
 	OverCeiling OverCeiling
@@ -124,7 +125,8 @@ type Hints struct {
 
 // Limits is how much the quota key may bear.
 type Limits struct {
-	// Rate is the published limit in requests per second. 0: not known.
+	// Rate is the published limit in requests per second. 0: not known. A
+	// throttle all the same lowers the pace, and it grows back.
 	Rate float64
 	// Burst is how many requests may leave at once. Default: 1.
 	Burst int

@@ -13,6 +13,7 @@ type Problem struct {
 	Path, Message, Remedy string
 }
 
+// String tells it in one line: path: message; remedy.
 func (p Problem) String() string {
 	if p.Remedy == "" {
 		return p.Path + ": " + p.Message
