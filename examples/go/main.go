@@ -45,18 +45,29 @@ var client = &http.Client{Transport: &heed.Transport{
 
 func fetch(url string) error {
 	resp, err := client.Get(url)
-	if failed, ok := errors.AsType[*heed.Error](err); ok && !failed.RetryAt.IsZero() {
-		return fmt.Errorf("not now; try again at %s", failed.RetryAt.Format(time.RFC3339))
-	}
 	if err != nil {
-		return err
+		return told(err)
 	}
 	defer resp.Body.Close()
+	report, _ := heed.ReportOf(resp)
+	if report.Reason != "" { // the server's last word, such as a 429 that the budget was too short for
+		if !report.RetryAt.IsZero() {
+			return fmt.Errorf("status %d: %s; try again at %s", resp.StatusCode, report.Reason, report.RetryAt.Format(time.RFC3339))
+		}
+		return fmt.Errorf("status %d: %s", resp.StatusCode, report.Reason)
+	}
 	if _, err := io.Copy(os.Stdout, resp.Body); err != nil {
-		return err
+		return told(err)
 	}
-	if report, ok := heed.ReportOf(resp); ok {
-		fmt.Fprintf(os.Stderr, "status %d after %d attempt(s), waited %s\n", resp.StatusCode, report.Attempts, report.Waited)
-	}
+	fmt.Fprintf(os.Stderr, "status %d after %d attempt(s), waited %s\n", resp.StatusCode, report.Attempts, report.Waited)
 	return nil
+}
+
+// told is the error of heed itself: around it an http.Client puts one whose
+// text has the whole URL, with the query.
+func told(err error) error {
+	if failed, ok := errors.AsType[*heed.Error](err); ok {
+		return failed
+	}
+	return err
 }
