@@ -80,7 +80,9 @@ const (
 )
 
 // Tokens is the retry budget of a quota key: a retry takes tokens, a success
-// gives back. An empty bucket ends calls with their current failure.
+// gives back what its retry took, or 1. An empty bucket ends calls with their
+// current failure. At the defaults 35 retries after failures that no success
+// follows, or 100 after throttles, empty it, however many workers share the key.
 type Tokens struct {
 	// Off lets every retry through.
 	Off bool
