@@ -221,7 +221,9 @@ type Health struct {
 
 // Timeouts bound the parts of one attempt.
 type Timeouts struct {
-	// Connect bounds dial and TLS handshake. Default 10 s.
+	// Connect bounds the dial, and the TLS handshake after it, each. Default
+	// 10 s. Connect and Header are settings of the http.Transport that
+	// heed.NewBase makes: a Base of another kind has its own.
 	Connect time.Duration
 	// Header bounds the time from the end of the request to the head of the
 	// answer. Default 60 s.
@@ -286,9 +288,10 @@ type Key struct {
 	MaxLen int
 	// Quoted sends the key as a structured-field string (RFC 8941 §3.3.3).
 	Quoted bool
-	// RecordHeader names a request header whose value enters a derived key.
+	// RecordHeader names a request header whose value enters a derived key
+	// (KeyHash).
 	RecordHeader string
-	// AnyOrder makes the derived key independent of the order of JSON members.
+	// AnyOrder makes a derived key independent of the order of JSON members.
 	AnyOrder bool
 }
 
