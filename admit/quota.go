@@ -157,7 +157,11 @@ func (q *quota) reserve(l *policy.Limits) float64 {
 	if q.limit > 0 && q.limit < 10*keep {
 		keep = q.limit / 10
 	}
-	return float64(max(keep, 1))
+	keep = max(keep, 1)
+	if q.limit > 0 { // of a quota of one there is nothing to keep
+		keep = min(keep, q.limit-1)
+	}
+	return float64(keep)
 }
 
 // take returns now when the quota permits a request, which it then counts, or
