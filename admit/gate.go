@@ -97,6 +97,9 @@ func (g *Gate) pass(out *Answer, now time.Time, a Ask, probe bool) {
 		}
 	}
 	g.pace.note(now)
+	if g.hold.first == 0 {
+		g.hold.first = g.sent + 1
+	}
 	out.Kind, out.Breaker = Go, g.breaker.state
 	p.At, p.Seq, p.Gen, p.Group, p.Probe = now, g.sent, g.breaker.gen, a.Group, probe
 	g.sent++
@@ -211,9 +214,7 @@ func (g *Gate) learn(now time.Time, r *Result) {
 	case classify.Overloaded:
 		g.overloaded(now, floor(r))
 	case classify.OK:
-		if r.Pass.At.After(g.hold.cut) {
-			g.hold.misses = 0
-		}
+		g.hold.through(r.Pass)
 		g.repay(max(r.Paid, 1))
 	}
 	if r.Failure == classify.Canceled {
@@ -253,15 +254,17 @@ func (g *Gate) throttled(now time.Time, r *Result) {
 	if wait > 0 {
 		wait += g.p.Hints.Jitter(wait, g.rng)
 		saved = wait
-	} else if fresh {
-		wait, source = g.hold.blind(g.p.Backoff.Cap), policy.WaitPace
 	}
+	var blind time.Duration
 	if fresh {
 		g.pace.cut(r.Pass.At)
-		g.hold.cut = now
-		g.hold.misses++
+		blind = g.hold.miss(now, r.Pass.Seq, g.p.Backoff.Cap)
 	} else {
 		g.pace.recut(r.Pass.At)
+		blind = g.hold.confirm(r.Pass.Seq, g.p.Backoff.Cap)
+	}
+	if saved == 0 && blind > 0 {
+		wait, source = g.hold.cut.Add(blind).Sub(now), policy.WaitPace
 	}
 	g.hold.extend(now.Add(wait), source)
 	g.pace.resume(g.hold.until, saved)
@@ -331,6 +334,8 @@ type hold struct {
 	source policy.WaitSource
 	cut    time.Time // when the last throttle was learned of
 	misses int       // throttles in a row without a success in between
+	first  uint64    // the attempt that left first since then, counted from 1; 0: none has
+	doubt  uint64    // the same of the time before, if it was not what was throttled
 }
 
 func (h *hold) extend(t time.Time, source policy.WaitSource) {
@@ -344,5 +349,40 @@ func (h *hold) extend(t time.Time, source policy.WaitSource) {
 const blindHold = 25 * time.Millisecond
 
 func (h *hold) blind(top time.Duration) time.Duration {
-	return min(blindHold<<min(h.misses, 20), max(top, blindHold))
+	return min(blindHold<<min(max(h.misses-1, 0), 20), max(top, blindHold))
+}
+
+// miss notes a throttle of attempt seq, which left since the last one, and tells
+// how long to close if the server says nothing. If attempts that left before
+// seq are still on their way, the key may have been open: their answers tell.
+func (h *hold) miss(now time.Time, seq uint64, top time.Duration) time.Duration {
+	if h.misses == 0 || seq+1 == h.first {
+		h.misses++
+		h.doubt = 0
+	} else {
+		h.doubt = h.first
+	}
+	h.cut, h.first = now, 0
+	return h.blind(top)
+}
+
+// confirm notes a throttle of attempt seq, which left before the last one. Was
+// it the first since the one before, the key has not been open in between.
+func (h *hold) confirm(seq uint64, top time.Duration) time.Duration {
+	if h.doubt == 0 || seq+1 != h.doubt {
+		return 0
+	}
+	h.misses++
+	h.doubt = 0
+	return h.blind(top)
+}
+
+// through notes a success.
+func (h *hold) through(p Pass) {
+	switch {
+	case p.At.After(h.cut):
+		h.misses, h.doubt = 0, 0
+	case h.doubt > 0 && p.Seq+1 >= h.doubt: // it left before the last throttle, and after the one before
+		h.misses, h.doubt = 1, 0
+	}
 }
