@@ -14,6 +14,9 @@ const (
 	rampGrowth    = 3.0   // the same after an outage of a key that is not paced
 	keepBelow     = 0.985 // of a rate that was measured
 	probeGrowth   = 0.003
+	regrowth      = 0.02             // of a rate that was configured and is in doubt
+	most          = 2.0              // by which one request may raise a rate
+	calmest       = 16.0             // times slower than probeGrowth or regrowth
 	probeTime     = 10 * time.Second // after which probing upward speeds up
 	burstTime     = 100 * time.Millisecond
 	catchUp       = 25 * time.Millisecond // of lateness that a learned pace makes good
@@ -32,7 +35,8 @@ type pace struct {
 
 	growth float64 // relative growth of a learned rate per second
 	grown  time.Time
-	goal   float64 // ramping: beyond it the key is not paced any more
+	wanted time.Time // since when somebody has waited for the next slot; zero: nobody has
+	goal   float64   // ramping: beyond it the key is not paced any more
 
 	history history
 	event   event // the throttle that tempo was last judged by
@@ -45,6 +49,7 @@ type tempo struct {
 	lag     time.Duration // how far the schedule may fall behind and catch up: the burst
 	growing time.Duration // how long a learned rate has grown since it was measured
 	calm    float64       // how much slower probing upward has become
+	tried   float64       // the rate in force at the last throttle
 	last    cutAt         // the last throttle
 }
 
@@ -107,6 +112,9 @@ func (p *pace) late(now time.Time) time.Duration {
 	if p.rate == 0 {
 		return 0
 	}
+	if p.wanted.IsZero() && now.Before(p.next) {
+		p.wanted = now
+	}
 	return min(now.Sub(p.next), p.lag)
 }
 
@@ -127,25 +135,46 @@ func (p *pace) take(late time.Duration, now time.Time, demand bool) {
 // grow raises a learned rate with the time for which it was the limit. Time
 // in which nobody waited proves nothing about a higher rate.
 func (p *pace) grow(now time.Time, demand bool) {
-	idle := p.grown
-	p.grown = now
-	if p.mode == fixed && p.rate == p.told || !demand || idle.IsZero() {
+	dt := p.sought(now, demand)
+	if p.mode == fixed && p.rate == p.told || dt == 0 {
 		return
 	}
-	dt := min(max(now.Sub(idle), 0), time.Second)
 	g := p.growth
-	if p.mode == measured {
+	if p.mode == measured || p.mode == fixed {
 		p.growing += dt
 		t := float64(p.growing) / float64(probeTime) / p.calm
-		g = min(probeGrowth/p.calm*(1+t*t), 0.25)
+		g = min(g/p.calm*(1+t*t), 0.25)
 	}
-	p.rate *= 1 + g*dt.Seconds()
+	p.rate *= min(1+g*dt.Seconds(), most)
+	if p.rate > 1.1*p.tried { // it bears more than it did
+		p.calm = 1
+	}
 	switch {
 	case p.mode == fixed:
 		p.rate = min(p.rate, p.told)
 	case p.mode == ramping && p.rate > p.goal:
 		p.rate, p.mode = 0, unpaced
 	}
+}
+
+// sought is for how long, since the rate last grew, it has been the limit.
+func (p *pace) sought(now time.Time, demand bool) time.Duration {
+	from, wanted := p.grown, p.wanted
+	p.grown, p.wanted = now, time.Time{}
+	if from.IsZero() {
+		return 0
+	}
+	dt := time.Duration(0)
+	if demand { // how long they have waited is not known
+		dt = min(now.Sub(from), time.Second)
+	}
+	if !wanted.IsZero() {
+		if wanted.After(from) {
+			from = wanted
+		}
+		dt = max(dt, now.Sub(from))
+	}
+	return max(dt, 0)
 }
 
 // follow takes over a rate that is known better.
@@ -201,22 +230,43 @@ func (p *pace) judge() bool {
 	case p.mode == ignorant, p.mode == unpaced && little:
 		return false // the hold is all that a key with so little traffic needs
 	case p.mode == fixed: // somebody else uses the key too, or the published limit is not the real one
-		p.rate = max(p.rate*0.95, p.told/20)
-		p.growth = 0.02
+		p.settle(p.tried, p.rate, 0.03)
+		p.tried = p.rate
+		p.rate, p.growing, p.growth = max(p.rate*0.95, p.told/20), 0, regrowth
 	default:
-		r := max(min(p.measure(), e.left), slowest)
-		if little { // too few requests to measure prove little
-			r = max(r, e.left/4)
-		}
-		if p.mode == measured && math.Abs(r-p.rate) < 0.1*p.rate {
-			p.calm = min(2*p.calm, 64)
-		} else {
-			p.calm = 1
-		}
-		p.rate, p.mode, p.growing, p.lag = keepBelow*r, measured, 0, burstTime/2
+		p.learn(max(min(p.measure(), e.left), slowest), little)
 	}
 	p.last = cutAt{at: e.at, seq: e.accepted, seen: true}
 	return true
+}
+
+// learn takes over a rate that was measured. Too few requests to measure by
+// prove little: when the key opened, those that left together may have been
+// what the server refused.
+func (p *pace) learn(r float64, little bool) {
+	was, left := p.mode, p.event.left
+	lag := burstTime / 2
+	switch {
+	case little && was == measured:
+		r, lag = max(r, 0.8*left), 0
+	case little:
+		r = max(r, left/4)
+	}
+	if was == measured {
+		p.settle(p.rate, r, 0.1)
+	}
+	p.rate, p.mode, p.growing, p.growth, p.lag = keepBelow*r, measured, 0, probeGrowth, lag
+	p.tried = p.rate
+}
+
+// settle slows probing upward down where a throttle confirms what is known.
+func (p *pace) settle(known, rate, within float64) {
+	switch {
+	case math.Abs(rate-known) < within*known:
+		p.calm = min(2*p.calm, calmest)
+	case p.mode == measured:
+		p.calm = 1
+	}
 }
 
 // current is the rate at which requests leave.
@@ -262,7 +312,7 @@ func (p *pace) resume(t time.Time, credit time.Duration) {
 	if p.mode == unpaced {
 		p.ramp()
 	}
-	if p.mode != fixed && p.next.Before(t) {
+	if p.mode != fixed && !p.next.After(t) {
 		p.next = t.Add(-min(p.lag, credit))
 	}
 }
