@@ -179,7 +179,7 @@ func (p *pace) sought(now time.Time, demand bool) time.Duration {
 
 // follow takes over a rate that is known better.
 func (p *pace) follow(rate float64) {
-	p.rate, p.mode, p.lag, p.growing = rate, measured, catchUp, 0
+	p.rate, p.mode, p.lag, p.growing, p.growth, p.tried = rate, measured, catchUp, 0, probeGrowth, rate
 }
 
 // note counts a request that leaves now.

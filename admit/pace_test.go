@@ -369,3 +369,16 @@ func TestWhoReadTheClockEarlyDoesNotWaitForASlotThatIsFree(t *testing.T) {
 		t.Errorf("got %d until %v, want go: nine are left", a.Kind, a.At.Sub(start))
 	}
 }
+
+// The quota that set the pace may stop telling; the key is not left at its last word.
+func TestARateThatAQuotaToldGrowsLikeOneThatWasLearned(t *testing.T) {
+	for _, growth := range []float64{0, exploreGrowth} {
+		p := pace{growth: growth, tempo: tempo{calm: 1}}
+		p.follow(10)
+		p.grown = start
+		p.grow(start.Add(time.Second), true)
+		if p.rate < 10.02 || p.rate > 10.1 {
+			t.Errorf("growth %v before: got %v/s after a second, want little more than 10", growth, p.rate)
+		}
+	}
+}
