@@ -339,7 +339,7 @@ func (o *op) report() Report {
 		WaitSource: o.waitSource, Breaker: o.breaker.String(), Class: o.verdict.Class,
 		Remaining: q.Remaining, Limit: q.Limit, Reset: q.Reset,
 		HasRemaining: q.HasRemaining, HasLimit: q.HasLimit, HasReset: q.HasReset,
-		Verified: o.verified, Executed: o.verdict.Executed,
+		Verified: o.verified, Executed: o.executed(),
 		Reason: o.reason, RetryAt: o.retryAt, KeyUntil: o.shut, KeySource: o.shutBy, Ladder: o.Ladder(),
 	}
 }

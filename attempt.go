@@ -341,6 +341,7 @@ func (o *op) observe(v classify.Verdict, f classify.Failure, retry bool) (grante
 // discard drains and closes an answer that is not handed over, so that its
 // connection can be used again, and gives the permit back before the wait.
 func (o *op) discard() {
+	o.earlier = o.executed()
 	if o.resp != nil && o.resp.Body != nil {
 		if o.resp.ContentLength <= drainBytes {
 			slow := time.AfterFunc(drainTime, o.ctx.abort)

@@ -41,9 +41,18 @@ func (o *op) error(reason Reason, retryAt time.Time, err error) *Error {
 	o.reason, o.retryAt = reason, retryAt
 	return &Error{
 		Endpoint: o.t.endpoint(o.in), Method: o.Method, Path: path(o.in), Reason: reason,
-		Class: o.verdict.Class, Executed: o.verdict.Executed, Status: o.lastStatus,
+		Class: o.verdict.Class, Executed: o.executed(), Status: o.lastStatus,
 		RetryAt: retryAt, Report: o.report(), Err: err,
 	}
+}
+
+// executed tells whether the server did what was asked, in any attempt: that a
+// later one was refused takes back nothing of an earlier one.
+func (o *op) executed() classify.Executed {
+	if o.verdict.Executed == classify.No || o.earlier == classify.Yes {
+		return o.earlier
+	}
+	return o.verdict.Executed
 }
 
 func path(r *http.Request) mask.Path {

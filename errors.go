@@ -46,9 +46,9 @@ type Error struct {
 	Method   string
 	Path     mask.Path
 	Reason   Reason
-	Class    classify.Class // of the last attempt; Unknown where none was made: see Reason
-	Executed classify.Executed
-	Status   int // of the last answer; 0: none
+	Class    classify.Class    // of the last attempt; Unknown where none was made: see Reason
+	Executed classify.Executed // in any attempt
+	Status   int               // of the last answer; 0: none
 	// RetryAt is the earliest instant at which trying again makes sense. Zero: unknown.
 	RetryAt time.Time
 	Report  Report

@@ -112,7 +112,7 @@ type Report struct {
 	// Verified tells that the whole body was checked before it was handed
 	// over. It is false without verify full, and where no check was possible.
 	Verified bool
-	Executed classify.Executed
+	Executed classify.Executed // in any attempt
 	// Reason is why the call did not get what it asked for. Empty: it did.
 	Reason Reason
 	// RetryAt is the earliest instant at which trying again makes sense, and

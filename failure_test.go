@@ -6,10 +6,14 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/policy"
 )
 
@@ -107,4 +111,41 @@ func TestAnAnswerThatIsNotHTTPIsSaidToBeNone(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestARefusalTakesNothingBackOfAnEarlierAttempt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plays(breaks(errReset), says(429, "", "Retry-After", "120"))
+		pol := unpaced()
+		pol.Key = policy.Key{Header: "Idempotency-Key", Methods: []string{"POST"}, From: policy.KeyRandom}
+		var told []classify.Executed
+		tr := &heed.Transport{Base: p, Policy: pol, Observe: func(e heed.Event) {
+			if e.Kind == heed.AttemptDone || e.Kind == heed.CallDone {
+				told = append(told, e.Executed)
+			}
+		}}
+		resp, err := tr.RoundTrip(request(t, "POST", "a"))
+		rep, _ := heed.ReportOf(resp)
+		finish(t, resp, err)
+		if rep.Executed != classify.Maybe || rep.Attempts != 2 {
+			t.Errorf("got executed %v after %d attempts, want maybe after 2: the first may have been carried out", rep.Executed, rep.Attempts)
+		}
+		if diff := cmp.Diff(told, []classify.Executed{classify.Maybe, classify.No, classify.Maybe}); diff != "" {
+			t.Errorf("attempts and call told (-got +want):\n%s", diff)
+		}
+	})
+}
+
+func TestAnErrorTellsWhetherAnyAttemptWasCarriedOut(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plays(breaks(errReset), breaks(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}))
+		pol := unpaced()
+		pol.Key = policy.Key{Header: "Idempotency-Key", Methods: []string{"POST"}, From: policy.KeyRandom}
+		pol.Retry.Attempts = 2
+		_, err := (&heed.Transport{Base: p, Policy: pol}).RoundTrip(request(t, "POST", "a"))
+		e, ok := errors.AsType[*heed.Error](err)
+		if !ok || e.Executed != classify.Maybe || e.Report.Executed != classify.Maybe {
+			t.Errorf("got %+v, want executed maybe: the first attempt broke off after it was sent", err)
+		}
+	})
 }

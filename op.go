@@ -58,6 +58,7 @@ type op struct {
 	err        error
 	failure    classify.Failure
 	verdict    classify.Verdict
+	earlier    classify.Executed // by the attempts that were discarded
 	hint       hint.Hint
 	paid       int // of the retry budget, by the last retry
 	lastStatus int
@@ -89,7 +90,7 @@ func (t *Transport) open(r *http.Request) *op {
 		o = new(op)
 	}
 	o.t, o.s, o.p, o.in, o.begun, o.n, o.id, o.opts = t, s, &s.policy, r, now, n, s.callID(n), &noCall
-	o.verdict.Executed = classify.No
+	o.verdict.Executed, o.earlier = classify.No, classify.No
 	ctx := r.Context()
 	if c, ok := ctx.Value(callKey{}).(*Call); ok {
 		o.opts = c

@@ -102,7 +102,7 @@ func (o *op) tellCall(reason Reason, bytes int64) {
 	took := time.Since(o.begun)
 	var e Event
 	o.event(&e, CallDone, o.begun.Add(took))
-	e.WireAttempts, e.Status, e.Class, e.Executed = o.wire, o.lastStatus, o.verdict.Class, o.verdict.Executed
+	e.WireAttempts, e.Status, e.Class, e.Executed = o.wire, o.lastStatus, o.verdict.Class, o.executed()
 	e.Elapsed, e.Waited, e.WaitSource = took, o.waited, o.waitSource
 	e.Rule, e.Reason, e.Bytes = o.verdict.Rule, string(reason), bytes
 	o.quote(&e)
