@@ -13,7 +13,7 @@ import (
 type book struct {
 	s     *Store
 	c     *sql.Conn
-	q     statements
+	q     statements[*sql.Stmt]
 	gates map[gateKey]*gate
 	byID  map[int64]*gate
 	// out are the calls that are leased in this epoch, as they lie in the
@@ -77,7 +77,8 @@ type tally struct {
 func newBook(ctx context.Context, s *Store, c *sql.Conn) (*book, error) {
 	b := &book{s: s, c: c, gates: map[gateKey]*gate{}, byID: map[int64]*gate{}, out: map[string]*row{},
 		delta: map[tally]int{}, served: map[*gate]bool{}}
-	if err := b.q.prepare(ctx, c); err != nil {
+	var err error
+	if b.q, err = prepare(ctx, c); err != nil {
 		return nil, wrap("prepare "+s.path, err)
 	}
 	if err := b.readGates(ctx, c); err != nil {
@@ -86,7 +87,6 @@ func newBook(ctx context.Context, s *Store, c *sql.Conn) (*book, error) {
 	if err := b.readCalls(ctx, c); err != nil {
 		return nil, wrap("read the calls of "+s.path, err)
 	}
-	var err error
 	if b.d, err = s.disk(); err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (b *book) close() {
 	if b.dead == nil {
 		b.truncate()
 	}
-	b.q.close()
+	shut(&b.q)
 }
 
 // flush writes what was put off to the end of the transaction.

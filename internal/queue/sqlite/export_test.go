@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -128,4 +129,16 @@ func (s *Store) TakenBack(t *testing.T, now time.Time, n int, ids ...string) {
 	if err == nil {
 		t.Fatal("the transaction did not fail")
 	}
+}
+
+// Statements counts the statements of the writer, those that are listed, and
+// those among them that say nothing.
+func Statements() (fields, listed, empty int) {
+	known := map[*string]bool{}
+	for _, text := range texts.all() {
+		if known[text] = true; *text == "" {
+			empty++
+		}
+	}
+	return reflect.TypeFor[statements[string]]().NumField(), len(known), empty
 }

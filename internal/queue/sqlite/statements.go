@@ -113,101 +113,114 @@ func instant(n int64) time.Time {
 
 func nanos(t time.Time) int64 { return queue.Nanos(t) }
 
-// statements are those of the writer.
-type statements struct {
-	all []*sql.Stmt
-
-	insert, keep, known, state, revision      *sql.Stmt
-	fresh, filed, take, file, filedTo, forget *sql.Stmt
-	newGate, setGate, serve, closeGate, tally *sql.Stmt
-	heads, lines, mend, lost, bySeq, byID     *sql.Stmt
-	list, listedTo, stillDue, stillOpen       *sql.Stmt
-	lease, begin, renew, save                 *sql.Stmt
-	request, erase, replace, answer, free     *sql.Stmt
-	rename                                    *sql.Stmt
-	versions, revise, expired, ended          *sql.Stmt
-	overdue, unfile, freshOverdue, freshUntil *sql.Stmt
-	dropCall, dropAnswer, dropRevisions       *sql.Stmt
+// statements are those of the writer: what each says, or what came of preparing it.
+type statements[T any] struct {
+	insert, keep, known, state, revision      T
+	fresh, filed, take, file, filedTo, forget T
+	newGate, setGate, serve, closeGate, tally T
+	heads, lines, mend, lost, bySeq, byID     T
+	list, listedTo, stillDue, stillOpen       T
+	lease, begin, renew, save                 T
+	request, erase, replace, answer, free     T
+	rename                                    T
+	versions, revise, expired, ended          T
+	overdue, unfile, freshOverdue, freshUntil T
+	dropCall, dropAnswer, dropRevisions       T
 }
 
-// prepare is one table, and as long as there are statements.
-func (q *statements) prepare(ctx context.Context, c *sql.Conn) error {
-	for _, s := range []struct {
-		to   **sql.Stmt
-		text string
-	}{
-		{&q.insert, `INSERT INTO calls (seq, id, gate, method, template, tenant, line, correlation, traceparent, repeatable,
-			not_before, expires, created, size, state, revision, next_at, print, print_body, print_key, print_until)
-			SELECT ?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,1,?,?,?,?,? WHERE NOT EXISTS (SELECT 1 FROM filed WHERE print = ? AND until > ?)`},
-		{&q.keep, `INSERT INTO requests (seq, sealed) VALUES (?, ?)`},
-		{&q.known, `SELECT state, seq, gate, method FROM calls WHERE id = ?`},
-		{&q.state, `SELECT state FROM calls WHERE id = ?`},
-		{&q.revision, `SELECT sealed FROM revisions WHERE seq = ? ORDER BY revision LIMIT 1`},
-		{&q.fresh, `SELECT id, state, print_body, print_until FROM calls WHERE seq = ?`},
-		{&q.filed, `SELECT body, id FROM filed WHERE print = ? AND until > ?`},
-		{&q.take, `INSERT OR REPLACE INTO filed (print, body, key, id, until) VALUES (?, ?, ?, ?, ?)`},
-		{&q.file, `INSERT OR REPLACE INTO filed (print, body, key, id, until)
-			SELECT c.print, c.print_body, c.print_key, c.id, c.print_until FROM json_each(?) j CROSS JOIN calls c
-			WHERE c.seq = j.value AND c.print IS NOT NULL`},
-		{&q.filedTo, `UPDATE meta SET value = ? WHERE name = 'filed'`},
-		{&q.forget, `UPDATE calls SET print = NULL, print_until = NULL WHERE seq = ?`},
-		{&q.free, `DELETE FROM filed WHERE print = ? AND id = ?`},
-		{&q.newGate, `INSERT INTO gates (endpoint, key) VALUES (?, ?) RETURNING gate`},
-		{&q.setGate, `UPDATE gates SET closed = ?, source = coalesce(?, source), paused = ?, most = ? WHERE gate = ?`},
-		{&q.closeGate, `UPDATE gates SET closed = ?, source = ? WHERE gate = ?`},
-		{&q.serve, `UPDATE gates SET served = ? WHERE gate = ?`},
-		{&q.tally, `INSERT INTO tallies (gate, state, reason, n) VALUES (?, ?, ?, ?)
-			ON CONFLICT (gate, state, reason) DO UPDATE SET n = n + excluded.n`},
-		{&q.heads, `SELECT seq, next_at FROM calls INDEXED BY due WHERE state = 0 AND listed = 1 AND gate = ? AND line = ?
-			ORDER BY next_at, seq LIMIT ?`},
-		{&q.lines, `WITH RECURSIVE l(line) AS (` + minLine(`?1`) + ` UNION ALL SELECT (` + minLine(`?1 AND line > l.line`) + `) FROM l
-			WHERE line IS NOT NULL) SELECT ` + sane + `, ` + odd + ` FROM l WHERE line IS NOT NULL`},
-		{&q.mend, `UPDATE calls SET line = ` + sane + ` WHERE state = 0 AND listed = 1 AND gate = ? AND ` + odd},
-		{&q.list, `UPDATE calls SET listed = 1, line = ` + sane + ` WHERE seq > ? AND seq <= ? AND state = 0`},
-		{&q.listedTo, `UPDATE meta SET value = ? WHERE name = 'listed'`},
-		{&q.stillDue, `UPDATE calls SET next_at = ?1 WHERE state = 0 AND next_at > ?1 AND next_at <= ?2 AND not_before <= ?1`},
-		{&q.stillOpen, `UPDATE gates SET closed = ?1 WHERE closed > ?1 AND closed <= ?2 AND source <> ?3 RETURNING gate`},
-		{&q.lost, `SELECT seq FROM calls INDEXED BY leases WHERE state = 1 AND lease_until <= ? LIMIT ?`},
-		{&q.bySeq, `SELECT ` + columns + `, c.trail, r.sealed FROM json_each(?) j JOIN calls c ON c.seq = j.value
-			LEFT JOIN requests r ON r.seq = c.seq`},
-		{&q.byID, `SELECT ` + columns + `, c.trail FROM calls c WHERE c.id = ?`},
-		{&q.lease, `UPDATE calls SET state = 1, token = ?, epoch = ?, lease_until = ?, begun = ?
-			WHERE seq IN (SELECT value FROM json_each(?))`},
-		{&q.renew, `UPDATE calls SET lease_until = ? WHERE seq = ?`},
-		{&q.begin, `UPDATE calls SET begun = ? WHERE seq = ?`},
-		{&q.save, `UPDATE calls SET state = ?, revision = ?, next_at = ?, listed = ?, expires = ?, reason = ?, class = ?, status = ?,
-			attempts = ?, waits = ?, waited = ?, wait_source = ?, delay = ?, first_at = ?, last_at = ?, trail = ?, note = ?,
-			ended = ?, kept_until = ?, token = 0, lease_until = 0 WHERE seq = ?`},
-		{&q.request, `SELECT sealed FROM requests WHERE seq = ?`},
-		{&q.versions, `SELECT sealed FROM requests WHERE seq = ? UNION ALL SELECT sealed FROM revisions WHERE seq = ?`},
-		{&q.erase, `DELETE FROM requests WHERE seq IN (SELECT value FROM json_each(?))`},
-		{&q.replace, `UPDATE requests SET sealed = ? WHERE seq = ?`},
-		{&q.rename, `UPDATE calls SET template = ? WHERE seq = ?`},
-		{&q.answer, `INSERT INTO answers (seq, sealed) VALUES (?, ?) ON CONFLICT (seq) DO UPDATE SET sealed = excluded.sealed`},
-		{&q.revise, `INSERT INTO revisions (seq, revision, sealed) VALUES (?, ?, ?)`},
-		{&q.expired, `SELECT seq FROM calls INDEXED BY expiring WHERE state = 0 AND expires > 0 AND expires <= ? LIMIT ?`},
-		{&q.ended, `SELECT seq FROM calls INDEXED BY kept WHERE state > 1 AND kept_until <= ? LIMIT ?`},
-		{&q.overdue, `SELECT print FROM filed INDEXED BY filed_until WHERE until >> 36 < ? >> 36 LIMIT ?`},
-		{&q.unfile, `DELETE FROM filed WHERE print = ?`},
-		{&q.freshOverdue, `SELECT print, seq FROM calls WHERE seq > ? AND print_until <= ? LIMIT ?`},
-		{&q.freshUntil, `SELECT min(print_until) FROM calls WHERE seq > ? AND print IS NOT NULL HAVING count(*) > 0`},
-		{&q.dropCall, `DELETE FROM calls WHERE seq = ?`},
-		{&q.dropAnswer, `DELETE FROM answers WHERE seq = ?`},
-		{&q.dropRevisions, `DELETE FROM revisions WHERE seq = ?`},
-	} {
-		var err error
-		if *s.to, err = c.PrepareContext(ctx, s.text); err != nil {
-			return fmt.Errorf("statement %q: %w", s.text, err)
-		}
-		q.all = append(q.all, *s.to)
+// all lists them, in one order for all T.
+func (q *statements[T]) all() []*T {
+	return []*T{
+		&q.insert, &q.keep, &q.known, &q.state, &q.revision,
+		&q.fresh, &q.filed, &q.take, &q.file, &q.filedTo, &q.forget,
+		&q.newGate, &q.setGate, &q.serve, &q.closeGate, &q.tally,
+		&q.heads, &q.lines, &q.mend, &q.lost, &q.bySeq, &q.byID,
+		&q.list, &q.listedTo, &q.stillDue, &q.stillOpen,
+		&q.lease, &q.begin, &q.renew, &q.save,
+		&q.request, &q.erase, &q.replace, &q.answer, &q.free,
+		&q.rename,
+		&q.versions, &q.revise, &q.expired, &q.ended,
+		&q.overdue, &q.unfile, &q.freshOverdue, &q.freshUntil,
+		&q.dropCall, &q.dropAnswer, &q.dropRevisions,
 	}
-	return nil
 }
 
-// close lets the statements go: one that is open keeps its connection open.
-func (q *statements) close() {
-	for _, s := range q.all {
-		s.Close()
+var texts = statements[string]{
+	insert: `INSERT INTO calls (seq, id, gate, method, template, tenant, line, correlation, traceparent, repeatable,
+		not_before, expires, created, size, state, revision, next_at, print, print_body, print_key, print_until)
+		SELECT ?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,1,?,?,?,?,? WHERE NOT EXISTS (SELECT 1 FROM filed WHERE print = ? AND until > ?)`,
+	keep:     `INSERT INTO requests (seq, sealed) VALUES (?, ?)`,
+	known:    `SELECT state, seq, gate, method FROM calls WHERE id = ?`,
+	state:    `SELECT state FROM calls WHERE id = ?`,
+	revision: `SELECT sealed FROM revisions WHERE seq = ? ORDER BY revision LIMIT 1`,
+	fresh:    `SELECT id, state, print_body, print_until FROM calls WHERE seq = ?`,
+	filed:    `SELECT body, id FROM filed WHERE print = ? AND until > ?`,
+	take:     `INSERT OR REPLACE INTO filed (print, body, key, id, until) VALUES (?, ?, ?, ?, ?)`,
+	file: `INSERT OR REPLACE INTO filed (print, body, key, id, until)
+		SELECT c.print, c.print_body, c.print_key, c.id, c.print_until FROM json_each(?) j CROSS JOIN calls c
+		WHERE c.seq = j.value AND c.print IS NOT NULL`,
+	filedTo:   `UPDATE meta SET value = ? WHERE name = 'filed'`,
+	forget:    `UPDATE calls SET print = NULL, print_until = NULL WHERE seq = ?`,
+	free:      `DELETE FROM filed WHERE print = ? AND id = ?`,
+	newGate:   `INSERT INTO gates (endpoint, key) VALUES (?, ?) RETURNING gate`,
+	setGate:   `UPDATE gates SET closed = ?, source = coalesce(?, source), paused = ?, most = ? WHERE gate = ?`,
+	closeGate: `UPDATE gates SET closed = ?, source = ? WHERE gate = ?`,
+	serve:     `UPDATE gates SET served = ? WHERE gate = ?`,
+	tally: `INSERT INTO tallies (gate, state, reason, n) VALUES (?, ?, ?, ?)
+		ON CONFLICT (gate, state, reason) DO UPDATE SET n = n + excluded.n`,
+	heads: `SELECT seq, next_at FROM calls INDEXED BY due WHERE state = 0 AND listed = 1 AND gate = ? AND line = ?
+		ORDER BY next_at, seq LIMIT ?`,
+	lines: `WITH RECURSIVE l(line) AS (` + minLine(`?1`) + ` UNION ALL SELECT (` + minLine(`?1 AND line > l.line`) + `) FROM l
+		WHERE line IS NOT NULL) SELECT ` + sane + `, ` + odd + ` FROM l WHERE line IS NOT NULL`,
+	mend:      `UPDATE calls SET line = ` + sane + ` WHERE state = 0 AND listed = 1 AND gate = ? AND ` + odd,
+	list:      `UPDATE calls SET listed = 1, line = ` + sane + ` WHERE seq > ? AND seq <= ? AND state = 0`,
+	listedTo:  `UPDATE meta SET value = ? WHERE name = 'listed'`,
+	stillDue:  `UPDATE calls SET next_at = ?1 WHERE state = 0 AND next_at > ?1 AND next_at <= ?2 AND not_before <= ?1`,
+	stillOpen: `UPDATE gates SET closed = ?1 WHERE closed > ?1 AND closed <= ?2 AND source <> ?3 RETURNING gate`,
+	lost:      `SELECT seq FROM calls INDEXED BY leases WHERE state = 1 AND lease_until <= ? LIMIT ?`,
+	bySeq: `SELECT ` + columns + `, c.trail, r.sealed FROM json_each(?) j JOIN calls c ON c.seq = j.value
+		LEFT JOIN requests r ON r.seq = c.seq`,
+	byID: `SELECT ` + columns + `, c.trail FROM calls c WHERE c.id = ?`,
+	lease: `UPDATE calls SET state = 1, token = ?, epoch = ?, lease_until = ?, begun = ?
+		WHERE seq IN (SELECT value FROM json_each(?))`,
+	renew: `UPDATE calls SET lease_until = ? WHERE seq = ?`,
+	begin: `UPDATE calls SET begun = ? WHERE seq = ?`,
+	save: `UPDATE calls SET state = ?, revision = ?, next_at = ?, listed = ?, expires = ?, reason = ?, class = ?, status = ?,
+		attempts = ?, waits = ?, waited = ?, wait_source = ?, delay = ?, first_at = ?, last_at = ?, trail = ?, note = ?,
+		ended = ?, kept_until = ?, token = 0, lease_until = 0 WHERE seq = ?`,
+	request:       `SELECT sealed FROM requests WHERE seq = ?`,
+	versions:      `SELECT sealed FROM requests WHERE seq = ? UNION ALL SELECT sealed FROM revisions WHERE seq = ?`,
+	erase:         `DELETE FROM requests WHERE seq IN (SELECT value FROM json_each(?))`,
+	replace:       `UPDATE requests SET sealed = ? WHERE seq = ?`,
+	rename:        `UPDATE calls SET template = ? WHERE seq = ?`,
+	answer:        `INSERT INTO answers (seq, sealed) VALUES (?, ?) ON CONFLICT (seq) DO UPDATE SET sealed = excluded.sealed`,
+	revise:        `INSERT INTO revisions (seq, revision, sealed) VALUES (?, ?, ?)`,
+	expired:       `SELECT seq FROM calls INDEXED BY expiring WHERE state = 0 AND expires > 0 AND expires <= ? LIMIT ?`,
+	ended:         `SELECT seq FROM calls INDEXED BY kept WHERE state > 1 AND kept_until <= ? LIMIT ?`,
+	overdue:       `SELECT print FROM filed INDEXED BY filed_until WHERE until >> 36 < ? >> 36 LIMIT ?`,
+	unfile:        `DELETE FROM filed WHERE print = ?`,
+	freshOverdue:  `SELECT print, seq FROM calls WHERE seq > ? AND print_until <= ? LIMIT ?`,
+	freshUntil:    `SELECT min(print_until) FROM calls WHERE seq > ? AND print IS NOT NULL HAVING count(*) > 0`,
+	dropCall:      `DELETE FROM calls WHERE seq = ?`,
+	dropAnswer:    `DELETE FROM answers WHERE seq = ?`,
+	dropRevisions: `DELETE FROM revisions WHERE seq = ?`,
+}
+
+// prepare prepares what the texts say.
+func prepare(ctx context.Context, c *sql.Conn) (q statements[*sql.Stmt], err error) {
+	to := q.all()
+	for i, text := range texts.all() {
+		if *to[i], err = c.PrepareContext(ctx, *text); err != nil {
+			return q, fmt.Errorf("statement %q: %w", *text, err)
+		}
+	}
+	return q, nil
+}
+
+// shut lets the statements go: one that is open keeps its connection open.
+func shut(q *statements[*sql.Stmt]) {
+	for _, s := range q.all() {
+		(*s).Close()
 	}
 }
 
