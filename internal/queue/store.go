@@ -49,10 +49,13 @@ type Receipt struct {
 // Feed is what a worker needs of a store.
 type Feed interface {
 	// Claim hands out calls that are due, at most one lease each. It first
-	// takes back the leases that have run out, see Rescue.
+	// takes back the leases that have run out, see Rescue. What it carries is
+	// bounded by Ask.Bytes: what is due beyond it is to be had at once, as Next
+	// says, and keeps its turn.
 	Claim(ctx context.Context, now time.Time, ask Ask) (Batch, error)
 	// Settle ends claims. The ids of those whose lease was lost in the
-	// meantime are returned; nothing was stored for them.
+	// meantime are returned; nothing was stored for them. It is one step, so
+	// that whoever hands in large answers bounds how many bytes they have.
 	Settle(ctx context.Context, now time.Time, claims []Settlement) (lost []string, err error)
 	// Renew makes leases last until the given instant, and returns the ids of
 	// those that were lost.
@@ -68,10 +71,26 @@ type Ask struct {
 	// of earlier claims included. 0: no bound but Max.
 	Share int
 	Lease time.Duration
+	// Bytes bounds the requests of a claim, as they lie sealed, behind the first
+	// call: that one is handed out however large it is. 0: ClaimBytes.
+	Bytes int
 	// Begins tells that the worker says of every call that is not Repeatable
 	// when it is begun, see Beginner. Without it a claimed call counts as
 	// begun. Stores that are no Beginner do not look at it.
 	Begins bool
+}
+
+// ClaimBytes is how many bytes a claim carries that does not say so: a few
+// calls with the largest bodies that are usual, and all slots of a worker with
+// small ones.
+const ClaimBytes = 16 << 20
+
+// Carries is how many bytes a claim may carry.
+func (a *Ask) Carries() int {
+	if a.Bytes > 0 {
+		return a.Bytes
+	}
+	return ClaimBytes
 }
 
 // Batch is what a worker got.

@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -66,6 +67,38 @@ var claimFacts = []fact{
 		if f.Note == nil || f.Note.Replay == "" {
 			r.Errorf("note: got %+v, want one that says how to replay", f.Note)
 		}
+	}},
+	{"ACallBehindManyThatHaveExpiredIsHandedOut", func(r *rig) {
+		r.enqueue(many(1000, "late", func(c *queue.Call) { c.Expires = r.now.Add(time.Second) })...)
+		r.pass(time.Minute)
+		r.enqueue(read("a"))
+		var b queue.Batch
+		for n := 0; len(b.Claims) == 0; n++ {
+			b = r.ask(queue.Ask{Max: 64, Share: 8, Lease: lease})
+			if len(b.Claims) == 0 && !b.Next.Equal(r.now) {
+				r.Fatalf("ask again, at claim %d: got %v, want at once", n, b.Next)
+			}
+		}
+		r.same("claims", ids(b.Claims), []string{"a"})
+	}},
+	{"AClaimCarriesSoManyBytesAndTheRestIsToBeHadAtOnce", func(r *rig) {
+		r.enqueue(many(7, "a", func(c *queue.Call) { c.Body = make([]byte, 10_000) })...)
+		ask := queue.Ask{Max: 10, Lease: lease, Bytes: 35_000}
+		var claims []int
+		for range 3 {
+			b := r.ask(ask)
+			claims = append(claims, len(b.Claims))
+			if !b.Next.Equal(r.now) && len(b.Claims) == 3 {
+				r.Errorf("ask again: got %v, want at once", b.Next)
+			}
+		}
+		r.same("claims", claims, []int{3, 3, 1})
+	}},
+	{"ACallThatIsLargerThanAClaimCarriesIsHandedOutAlone", func(r *rig) {
+		r.enqueue(many(2, "a", func(c *queue.Call) { c.Body = make([]byte, 10_000) })...)
+		ask := queue.Ask{Max: 10, Lease: lease, Bytes: 1}
+		r.same("first", ids(r.ask(ask).Claims), []string{"a0000"})
+		r.same("second", ids(r.ask(ask).Claims), []string{"a0001"})
 	}},
 	{"ALostLeaseOfARepeatableCallIsQueuedAgain", func(r *rig) {
 		r.enqueue(read("a"))
@@ -235,6 +268,21 @@ var fairFacts = []fact{
 			r.pass(time.Millisecond)
 		}
 		r.same("cold calls done", cold, 30)
+	}},
+	{"AGateOrATenantWhoseCallDidNotFitKeepsItsTurn", func(r *rig) {
+		for i := range 3 {
+			for _, gate := range []string{"g1", "g2"} {
+				r.enqueue(many(1, fmt.Sprint(gate, "-1-", i), func(c *queue.Call) { c.Gate = gate })...)
+				r.enqueue(many(1, fmt.Sprint(gate, "-2-", i), func(c *queue.Call) { c.Gate, c.Tenant = gate, "t2" })...)
+			}
+		}
+		turns := map[string]int{}
+		for range 4 {
+			c := r.ask(queue.Ask{Max: 10, Lease: lease, Bytes: 1}).Claims[0]
+			turns[c.Gate+" "+c.Tenant]++
+			r.pass(time.Millisecond)
+		}
+		r.same("turns", turns, map[string]int{"g1 t1": 1, "g1 t2": 1, "g2 t1": 1, "g2 t2": 1})
 	}},
 	{"TheGateServedLongestAgoIsNext", func(r *rig) {
 		for _, gate := range []string{"g1", "g2", "g3"} {

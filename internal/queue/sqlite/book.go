@@ -239,6 +239,9 @@ func (b *book) row(q *sql.Stmt, to []any, args ...any) bool {
 	return err == nil
 }
 
+// errEnough is what a reader of rows says that wants no more of them.
+var errEnough = errors.New("enough")
+
 // rows runs a query and calls f for every row. f runs no statement.
 func (b *book) rows(q *sql.Stmt, f func(scan func(...any) error) error, args ...any) {
 	if b.broken != nil {
@@ -252,7 +255,9 @@ func (b *book) rows(q *sql.Stmt, f func(scan func(...any) error) error, args ...
 	defer rows.Close()
 	for rows.Next() {
 		if err := f(rows.Scan); err != nil {
-			b.fail(err)
+			if err != errEnough {
+				b.fail(err)
+			}
 			return
 		}
 	}

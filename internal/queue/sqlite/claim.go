@@ -35,6 +35,9 @@ func (s *Store) Claim(ctx context.Context, now time.Time, ask queue.Ask) (queue.
 type hand struct {
 	batch  queue.Batch
 	sealed [][]byte
+	left   int  // bytes that it may carry
+	full   bool // the next call has more
+	late   bool // it met calls that had expired
 	begun  bool // a write among them counts as begun
 }
 
@@ -73,25 +76,42 @@ func (b *book) rescue(now time.Time) {
 	}
 }
 
-// open reads calls with their sealed requests, in the order of seqs.
+// open reads calls, in the order of seqs.
 func (b *book) open(seqs []int64) []*row {
 	if len(seqs) == 0 {
 		return nil
 	}
-	found := make(map[int64]*row, len(seqs))
+	all := make([]*row, 0, len(seqs))
 	b.rows(b.q.bySeq, func(scan func(...any) error) error {
 		r := &row{}
-		err := r.scan(scan, &r.trail, &r.sealed)
-		found[r.seq] = r
+		err := r.scan(scan, &r.trail)
+		all = append(all, r)
 		return err
 	}, array(seqs))
-	all := make([]*row, 0, len(seqs))
-	for _, seq := range seqs {
-		if r := found[seq]; r != nil && b.facts(r) {
-			all = append(all, r)
-		}
+	return slices.DeleteFunc(all, func(r *row) bool { return !b.facts(r) })
+}
+
+// carry reads calls with their sealed requests, in the order of picks: as many
+// as the claim may carry yet, or its first. It returns those behind as well.
+func (b *book) carry(picks []pick, h *hand) (all []*row, behind []pick) {
+	left, seqs := h.left, make([]int64, len(picks))
+	for i, p := range picks {
+		seqs[i] = p.seq
 	}
-	return all
+	all = make([]*row, 0, len(seqs))
+	b.rows(b.q.whole, func(scan func(...any) error) error {
+		r := &row{}
+		if err := r.scan(scan, &r.trail, &r.sealed); err != nil {
+			return err
+		}
+		if left -= len(r.sealed); left < 0 && len(all)+len(h.sealed) > 0 {
+			behind = picks[slices.Index(seqs, r.seq):]
+			return errEnough
+		}
+		all = append(all, r)
+		return nil
+	}, array(seqs))
+	return slices.DeleteFunc(all, func(r *row) bool { return !b.facts(r) }), behind
 }
 
 // array is what json_each takes.
@@ -107,16 +127,19 @@ func array(seqs []int64) string {
 }
 
 func (b *book) claim(now time.Time, ask queue.Ask) hand {
-	var h hand
+	h := hand{left: ask.Carries()}
 	at := nanos(now)
 	next := int64(math.MaxInt64)
 	offers := b.offers(at, ask, &next)
-	for len(h.sealed) < ask.Max && len(offers) > 0 { // again if some had expired
-		var seqs []int64
-		seqs, offers = b.draw(offers, ask.Max-len(h.sealed), at, &next)
-		b.lease(now, seqs, ask, &h)
+	for len(h.sealed) < ask.Max && len(offers) > 0 && !h.full { // again if some had expired
+		var picks []pick
+		picks, offers = b.draw(offers, ask.Max-len(h.sealed), &next)
+		b.lease(now, picks, ask, &h)
 	}
-	if len(offers) > 0 {
+	if h.late { // there are more of them as a rule, before those that have not
+		b.expire(now, maxRescue)
+	}
+	if len(offers) > 0 || h.full || h.late {
 		next = at
 	}
 	if next < math.MaxInt64 {
@@ -125,19 +148,22 @@ func (b *book) claim(now time.Time, ask queue.Ask) hand {
 	return h
 }
 
+// pick is a call that has its turn.
+type pick struct {
+	head
+	gate *gate
+}
+
 // draw takes up to n calls, one of each gate in turn.
-func (b *book) draw(offers []offer, n int, at int64, next *int64) (seqs []int64, left []offer) {
-	for len(seqs) < n && len(offers) > 0 {
+func (b *book) draw(offers []offer, n int, next *int64) (picks []pick, left []offer) {
+	for len(picks) < n && len(offers) > 0 {
 		kept := offers[:0]
 		for _, o := range offers {
-			if len(seqs) == n {
+			if len(picks) == n {
 				kept = append(kept, o)
 				continue
 			}
-			seqs = append(seqs, o.heads[0].seq)
-			o.served = at
-			b.served[o.gate] = true
-			b.turned(o.gate, o.heads[0].Lane())
+			picks = append(picks, pick{o.heads[0], o.gate})
 			if o.heads = o.heads[1:]; len(o.heads) > 0 {
 				kept = append(kept, o)
 			} else if o.all {
@@ -146,7 +172,20 @@ func (b *book) draw(offers []offer, n int, at int64, next *int64) (seqs []int64,
 		}
 		offers = kept
 	}
-	return seqs, offers
+	return picks, offers
+}
+
+// serve notes that calls had their turn. Those behind, which were too large to
+// be carried with them, keep it, and their gates are not idle.
+func (b *book) serve(at int64, picks, behind []pick) {
+	for _, p := range picks[:len(picks)-len(behind)] {
+		p.gate.served = at
+		b.served[p.gate] = true
+		b.turned(p.gate, p.Lane())
+	}
+	for _, p := range behind {
+		p.gate.idle = 0
+	}
 }
 
 // offers finds the gates that may give something, the one served longest ago
@@ -201,19 +240,24 @@ func (g *gate) room(ask queue.Ask) int {
 
 // lease hands calls out, all under one token. One that has expired ends here,
 // and one whose row is damaged.
-func (b *book) lease(now time.Time, seqs []int64, ask queue.Ask, h *hand) {
+func (b *book) lease(now time.Time, picks []pick, ask queue.Ask, h *hand) {
 	var leased []int64
 	b.token++
 	l := queue.Lease{Token: b.token, Epoch: b.s.epoch, Until: now.Add(ask.Lease)}
-	for _, r := range b.open(seqs) {
+	rows, behind := b.carry(picks, h)
+	b.serve(nanos(now), picks, behind)
+	h.full = len(behind) > 0
+	for _, r := range rows {
 		if r.damaged {
 			b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonUnreadable})
 			continue
 		}
 		if !r.Expires.IsZero() && !r.Expires.After(now) {
 			b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonExpired})
+			h.late = true
 			continue
 		}
+		h.left -= len(r.sealed)
 		h.sealed = append(h.sealed, r.sealed)
 		b.handOut(r, l)
 		leased = append(leased, r.seq)

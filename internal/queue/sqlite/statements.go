@@ -115,17 +115,17 @@ func nanos(t time.Time) int64 { return queue.Nanos(t) }
 
 // statements are those of the writer: what each says, or what came of preparing it.
 type statements[T any] struct {
-	insert, keep, known, state, revision      T
-	fresh, filed, take, file, filedTo, forget T
-	newGate, setGate, serve, closeGate, tally T
-	heads, lines, mend, lost, bySeq, byID     T
-	list, listedTo, stillDue, stillOpen       T
-	lease, begin, renew, save                 T
-	request, erase, replace, answer, free     T
-	rename                                    T
-	versions, revise, expired, ended          T
-	overdue, unfile, freshOverdue, freshUntil T
-	dropCall, dropAnswer, dropRevisions       T
+	insert, keep, known, state, revision         T
+	fresh, filed, take, file, filedTo, forget    T
+	newGate, setGate, serve, closeGate, tally    T
+	heads, lines, mend, lost, bySeq, whole, byID T
+	list, listedTo, stillDue, stillOpen          T
+	lease, begin, renew, save                    T
+	request, erase, replace, answer, free        T
+	rename                                       T
+	versions, revise, expired, ended             T
+	overdue, unfile, freshOverdue, freshUntil    T
+	dropCall, dropAnswer, dropRevisions          T
 }
 
 // all lists them, in one order for all T.
@@ -134,7 +134,7 @@ func (q *statements[T]) all() []*T {
 		&q.insert, &q.keep, &q.known, &q.state, &q.revision,
 		&q.fresh, &q.filed, &q.take, &q.file, &q.filedTo, &q.forget,
 		&q.newGate, &q.setGate, &q.serve, &q.closeGate, &q.tally,
-		&q.heads, &q.lines, &q.mend, &q.lost, &q.bySeq, &q.byID,
+		&q.heads, &q.lines, &q.mend, &q.lost, &q.bySeq, &q.whole, &q.byID,
 		&q.list, &q.listedTo, &q.stillDue, &q.stillOpen,
 		&q.lease, &q.begin, &q.renew, &q.save,
 		&q.request, &q.erase, &q.replace, &q.answer, &q.free,
@@ -178,7 +178,8 @@ var texts = statements[string]{
 	stillDue:  `UPDATE calls SET next_at = ?1 WHERE state = 0 AND next_at > ?1 AND next_at <= ?2 AND not_before <= ?1`,
 	stillOpen: `UPDATE gates SET closed = ?1 WHERE closed > ?1 AND closed <= ?2 AND source <> ?3 RETURNING gate`,
 	lost:      `SELECT seq FROM calls INDEXED BY leases WHERE state = 1 AND lease_until <= ? LIMIT ?`,
-	bySeq: `SELECT ` + columns + `, c.trail, r.sealed FROM json_each(?) j JOIN calls c ON c.seq = j.value
+	bySeq:     `SELECT ` + columns + `, c.trail FROM json_each(?) j CROSS JOIN calls c WHERE c.seq = j.value`,
+	whole: `SELECT ` + columns + `, c.trail, r.sealed FROM json_each(?) j CROSS JOIN calls c ON c.seq = j.value
 		LEFT JOIN requests r ON r.seq = c.seq`,
 	byID: `SELECT ` + columns + `, c.trail FROM calls c WHERE c.id = ?`,
 	lease: `UPDATE calls SET state = 1, token = ?, epoch = ?, lease_until = ?, begun = ?

@@ -13,16 +13,14 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (queue.Swep
 	var swept queue.Swept
 	err := s.do(ctx, func(b *book) error {
 		at := nanos(now)
-		expired, ended := b.open(b.seqs(b.q.expired, at, limit)), b.open(b.seqs(b.q.ended, at, limit))
-		for _, r := range expired {
-			b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonExpired})
-		}
+		ended := b.open(b.seqs(b.q.ended, at, limit))
+		expired := b.expire(now, limit)
 		for _, r := range ended {
 			b.drop(r)
 		}
 		keys := b.overdue(at, limit)
-		swept = queue.Swept{Expired: len(expired), Erased: len(ended), Keys: keys,
-			More: len(expired) == limit || len(ended) == limit || keys == limit}
+		swept = queue.Swept{Expired: expired, Erased: len(ended), Keys: keys,
+			More: expired == limit || len(ended) == limit || keys == limit}
 		b.erased = b.erased || b.stale && !swept.More || len(ended) > 0 && !swept.More
 		return nil
 	})
@@ -30,6 +28,15 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (queue.Swep
 		return queue.Swept{}, err
 	}
 	return swept, nil
+}
+
+// expire ends calls that have expired, up to a limit, and tells how many.
+func (b *book) expire(now time.Time, limit int) int {
+	expired := b.open(b.seqs(b.q.expired, nanos(now), limit))
+	for _, r := range expired {
+		b.settle(now, r, &queue.Outcome{State: queue.Dead, Reason: queue.ReasonExpired})
+	}
+	return len(expired)
 }
 
 // drop erases a call and all that belongs to it but its idempotency key.
