@@ -341,8 +341,13 @@ func (c *claiming) take(ready []view) error {
 	return c.lease(picks)
 }
 
-const leaseCalls = `WITH took AS (
-		DELETE FROM due d USING unnest($1::tid[], $2::bigint[]) u(at, seq) WHERE d.ctid = u.at AND d.seq = u.seq RETURNING d.seq, d.gate
+// leaseCalls takes the first call, and those behind it of which all up to them
+// have no more than $7 bytes: to tell the length of a request does not read it.
+const leaseCalls = `WITH sized AS (
+		SELECT u.at, u.seq, u.n, sum(octet_length(c.request)) OVER (ORDER BY u.n) AS bytes
+		FROM unnest($1::tid[], $2::bigint[]) WITH ORDINALITY u(at, seq, n) JOIN calls c USING (seq)
+	), took AS (
+		DELETE FROM due d USING sized u WHERE d.ctid = u.at AND d.seq = u.seq AND (u.n = 1 OR u.bytes <= $7) RETURNING d.seq, d.gate
 	), leased AS (
 		INSERT INTO leases (gate, seq, token, until, begun) SELECT gate, seq, $3, $4, $6 FROM took RETURNING seq, token, begun
 	), marked AS (
@@ -372,7 +377,7 @@ func (c *claiming) lease(picks []head) error {
 		at[i], seqs[i], place[h.seq] = h.at, h.seq, i
 	}
 	got := make([]*taken, len(picks))
-	c.t.queue(leaseCalls, at, seqs, c.token, nanos(until), c.at, begun).Query(func(rows pgx.Rows) error {
+	c.t.queue(leaseCalls, at, seqs, c.token, nanos(until), c.at, begun, int64(c.ask.Carries())).Query(func(rows pgx.Rows) error {
 		var k taken
 		fields := k.fields(&k.trail, &k.sealed) // of one row after the other
 		for rows.Next() {
@@ -389,7 +394,7 @@ func (c *claiming) lease(picks []head) error {
 	if err := c.t.commit(); err != nil {
 		return err
 	}
-	c.s.turns.took(picks)
+	c.s.turns.took(slices.DeleteFunc(picks, func(h head) bool { return got[place[h.seq]] == nil }))
 	return nil
 }
 
@@ -406,7 +411,7 @@ func (c *claiming) unseal(ctx context.Context) (queue.Batch, error) {
 	var dead []queue.Settlement
 	for _, k := range c.got {
 		if k == nil {
-			c.next = c.at // cancelled or edited in this instant
+			c.next = c.at // too large to be carried with the others, or cancelled or edited in this instant
 			continue
 		}
 		k.key, _ = c.s.gates.key(k.gate)
