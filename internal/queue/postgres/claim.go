@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -51,17 +52,27 @@ type view struct {
 type line struct {
 	gate int64
 	line queue.Line
-	due  int64 // of its first call; 0: there is none
+	due  int64 // of its first call; 0: there is none; behind: it was not looked for so far
 }
+
+const (
+	// maxPassed bounds how many calls of a line that have expired a claim passes
+	// over. What is behind more of them has its turn when these are ended, which
+	// each claim does with some.
+	maxPassed = 4096
+	// behind stands for when a call is due that may be behind so many.
+	behind = -1
+)
 
 // viewGates finds the first call of each line: the index gives it, so that no
 // backlog is sorted.
-const viewGates = `SELECT v.gate, greatest(v.closed, coalesce(e.closed, 0)), v.paused OR coalesce(e.paused, false), v.most, v.served,
+var viewGates = fmt.Sprintf(`SELECT v.gate, greatest(v.closed, coalesce(e.closed, 0)), v.paused OR coalesce(e.paused, false), v.most, v.served,
 		CASE WHEN v.most > 0 THEN (SELECT count(*)::integer FROM leases l WHERE l.gate = v.gate) ELSE 0 END,
-		q.line, coalesce((SELECT next_at FROM due d WHERE d.gate = q.gate AND d.line = q.line AND (d.expires = 0 OR d.expires > $1)
-			ORDER BY next_at LIMIT 1), 0)
+		q.line, coalesce((SELECT next_at FROM (SELECT next_at, expires FROM due d WHERE d.gate = q.gate AND d.line = q.line
+				ORDER BY next_at LIMIT %d) f WHERE f.expires = 0 OR f.expires > $1 ORDER BY next_at LIMIT 1),
+			(SELECT %d FROM due d WHERE d.gate = q.gate AND d.line = q.line LIMIT 1), 0)
 	FROM (SELECT gate, line FROM live GROUP BY gate, line HAVING sum(n) > 0) q
-		JOIN gates v USING (gate) LEFT JOIN gates e ON e.endpoint = v.endpoint AND e.key = '' ORDER BY v.gate`
+		JOIN gates v USING (gate) LEFT JOIN gates e ON e.endpoint = v.endpoint AND e.key = '' ORDER BY v.gate`, maxPassed, behind)
 
 const overdue = `SELECT EXISTS (SELECT FROM leases WHERE until <= $1) OR EXISTS (SELECT FROM due WHERE expires > 0 AND expires <= $1)`
 
@@ -143,8 +154,11 @@ func (c *claiming) ready(views []view) []view {
 		}
 		due := int64(math.MaxInt64)
 		for _, l := range v.lines {
-			if l.due > 0 { // else its calls were taken
+			switch {
+			case l.due > 0:
 				due = min(due, max(l.due, v.closed))
+			case l.due == behind && v.closed <= c.at:
+				c.next = c.at
 			}
 		}
 		if due > c.at {
@@ -181,10 +195,11 @@ const countRunning = `SELECT g.gate, count(*)::integer FROM gates g JOIN leases 
 
 // readHeads gives the first calls of lines, and the one behind them: it tells
 // when the line goes on.
-const readHeads = `SELECT u.gate, u.line, d.ctid, d.seq, d.next_at
+var readHeads = fmt.Sprintf(`SELECT u.gate, u.line, d.at, d.seq, d.next_at
 	FROM unnest($1::bigint[], $2::smallint[], $3::integer[]) u(gate, line, n) CROSS JOIN LATERAL
-		(SELECT ctid, seq, next_at FROM due d WHERE d.gate = u.gate AND d.line = u.line AND (d.expires = 0 OR d.expires > $4)
-			ORDER BY d.next_at, d.seq LIMIT u.n + 1) d`
+		(SELECT at, seq, next_at FROM (SELECT ctid AS at, seq, next_at, expires FROM due d WHERE d.gate = u.gate AND d.line = u.line
+				ORDER BY d.next_at, d.seq LIMIT %d) f WHERE f.expires = 0 OR f.expires > $4
+			ORDER BY next_at, seq LIMIT u.n + 1) d`, maxPassed)
 
 // shelf is what one gate may give, in the order in which it goes.
 type shelf struct {

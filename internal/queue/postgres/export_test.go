@@ -101,3 +101,49 @@ func NextOf(read map[queue.Line]int, each int, rest bool, soon, now int64) int64
 	}
 	return s.next(now)
 }
+
+// MaxPassed is maxPassed.
+const MaxPassed = maxPassed
+
+// Passed tells how many rows of due a claim reads to see what there is of a gate,
+// and to read the first call of one of its lines.
+func (s *Store) Passed(ctx context.Context, gate int64, l queue.Line, now time.Time) (seen, read int, err error) {
+	seen, err = s.rowsRead(ctx, viewGates, nanos(now))
+	if err == nil {
+		read, err = s.rowsRead(ctx, readHeads, []int64{gate}, []int16{int16(l)}, []int32{1}, nanos(now))
+	}
+	return seen, read, err
+}
+
+// node is a step of a plan that was carried out.
+type node struct {
+	Relation string  `json:"Relation Name"`
+	Rows     float64 `json:"Actual Rows"`
+	Removed  float64 `json:"Rows Removed by Filter"`
+	Loops    float64 `json:"Actual Loops"`
+	Plans    []node
+}
+
+// due counts the rows of due that were read.
+func (n *node) due() int {
+	all := 0
+	if n.Relation == "due" {
+		all = int((n.Rows + n.Removed) * n.Loops)
+	}
+	for i := range n.Plans {
+		all += n.Plans[i].due()
+	}
+	return all
+}
+
+func (s *Store) rowsRead(ctx context.Context, text string, args ...any) (n int, err error) {
+	err = s.rows(ctx, "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "+text, args, func(r pgx.Rows) error {
+		var said []struct{ Plan node }
+		if err := r.Scan(&said); err != nil {
+			return err
+		}
+		n = said[0].Plan.due()
+		return nil
+	})
+	return n, err
+}

@@ -49,7 +49,7 @@ func (v *view) part(now int64, room, last int) part {
 	lanes := 0
 	for _, l := range v.lines {
 		switch lane := &due[l.line.Lane()]; {
-		case l.due == 0: // its calls were taken
+		case l.due <= 0: // its calls were taken, or have expired
 		case l.due > now:
 			p.wait(l.due)
 		default:
