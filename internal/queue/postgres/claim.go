@@ -142,6 +142,7 @@ func (c *claiming) look() (late bool, views []view, err error) {
 	for _, v := range views {
 		gates[v.gate] = true
 	}
+	c.s.turns.keep(gates)
 	return late, views, c.s.learnGates(c.t, gates)
 }
 

@@ -147,3 +147,17 @@ func (s *Store) rowsRead(ctx context.Context, text string, args ...any) (n int, 
 	})
 	return n, err
 }
+
+// MostTurns is mostTurns.
+const MostTurns = mostTurns
+
+// Turns is turns.
+type Turns = turns
+
+// Keep is keep, and so are the others.
+func (t *turns) Keep(waiting map[int64]bool) { t.keep(waiting) }
+func (t *turns) Last(gate int64) int         { return t.last(gate) }
+func (t *turns) Len() int                    { return len(t.lane) }
+
+// Took says that a call of this line was claimed from a gate.
+func (t *turns) Took(gate int64, l queue.Line) { t.took([]head{{gate: gate, line: l}}) }

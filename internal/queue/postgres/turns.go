@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/heedproject/heed/internal/queue"
@@ -18,6 +19,20 @@ func (t *turns) last(gate int64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.lane[gate]
+}
+
+// mostTurns is how many gates may be remembered before those are forgotten in
+// which nothing waits.
+const mostTurns = 1024
+
+// keep forgets, when there are many, the turns of gates in which nothing waits:
+// whoever comes first there next has the turn.
+func (t *turns) keep(waiting map[int64]bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.lane) > max(mostTurns, 2*len(waiting)) {
+		maps.DeleteFunc(t.lane, func(gate int64, _ int) bool { return !waiting[gate] })
+	}
 }
 
 // took says what was claimed, in order.

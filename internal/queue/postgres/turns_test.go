@@ -56,3 +56,18 @@ func TestAnEmptyShelfTellsWhenItMayGiveSomething(t *testing.T) {
 		}
 	}
 }
+
+func TestTheTurnsOfGatesInWhichNothingWaitsAreForgotten(t *testing.T) {
+	var turns postgres.Turns
+	waiting := map[int64]bool{1: true}
+	for gate := range int64(10 * postgres.MostTurns) {
+		turns.Took(gate, inLane(7, 0))
+		turns.Keep(waiting)
+	}
+	if got := turns.Len(); got > postgres.MostTurns {
+		t.Errorf("turns of %d gates: got %d, want at most %d", 10*postgres.MostTurns, got, postgres.MostTurns)
+	}
+	if got := turns.Last(1); got != 7 {
+		t.Errorf("the turn of a gate in which calls wait: got that of lane %d, want 7", got)
+	}
+}
