@@ -10,9 +10,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// operate carries out what an operator wants of one call, whose row is locked
-// the while.
-func (s *Store) operate(ctx context.Context, word, id string, f func(*tx, *row) error) error {
+// order is what an operator wants of one call. While it is carried out the call
+// is there too, and its row is locked.
+type order struct {
+	word string // what is to be done
+	id   string
+	now  time.Time
+
+	s *Store
+	t *tx
+	*row
+}
+
+func (s *Store) operate(ctx context.Context, o order, do func(*order) error) error {
+	word, id := o.word, o.id
 	if !fits(id) {
 		return fmt.Errorf("%s call %.64q: %w", word, id, queue.ErrNotFound)
 	}
@@ -25,7 +36,8 @@ func (s *Store) operate(ctx context.Context, word, id string, f func(*tx, *row) 
 		if len(rows) == 0 {
 			return fmt.Errorf("%s call %s: %w", word, id, queue.ErrNotFound)
 		}
-		if err := f(t, rows[0]); err != nil {
+		o.s, o.t, o.row = s, t, rows[0]
+		if err := do(&o); err != nil {
 			return err
 		}
 		return t.commit()
@@ -33,15 +45,15 @@ func (s *Store) operate(ctx context.Context, word, id string, f func(*tx, *row) 
 }
 
 // unfit says that the state of a call does not allow it.
-func unfit(word string, r *row) error {
-	return fmt.Errorf("%s call %s: it is %s: %w", word, r.ID, r.State, queue.ErrState)
+func (o *order) unfit() error {
+	return fmt.Errorf("%s call %s: it is %s: %w", o.word, o.ID, o.State, queue.ErrState)
 }
 
 // request reads the sealed request of a call; nil: it is not kept.
-func (t *tx) request(r *row) (sealed []byte, err error) {
-	t.queue("SELECT request FROM calls WHERE seq = $1", r.seq).
+func (o *order) request() (sealed []byte, err error) {
+	o.t.queue("SELECT request FROM calls WHERE seq = $1", o.seq).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&sealed) })
-	return sealed, t.flush()
+	return sealed, o.t.flush()
 }
 
 // saveOne saves a call that nobody holds. If a worker has claimed it in this
@@ -61,11 +73,12 @@ func (t *tx) saveOne(c change) error {
 
 // Edit implements queue.Operator.
 func (s *Store) Edit(ctx context.Context, now time.Time, id string, said queue.Request) error {
-	return s.operate(ctx, "edit", id, func(t *tx, r *row) error {
+	return s.operate(ctx, order{word: "edit", id: id, now: now}, func(o *order) error {
+		t, r := o.t, o.row
 		if r.State == queue.Running || r.State == queue.Done {
-			return unfit("edit", r)
+			return o.unfit()
 		}
-		original, err := t.request(r)
+		original, err := o.request()
 		if err != nil {
 			return err
 		}
@@ -76,7 +89,7 @@ func (s *Store) Edit(ctx context.Context, now time.Time, id string, said queue.R
 		if err != nil {
 			return err
 		}
-		if err := s.rekey(t, now, r, original, said); err != nil {
+		if err := o.rekey(original, said); err != nil {
 			return err
 		}
 		t.queue("INSERT INTO revisions (seq, revision, sealed) VALUES ($1, $2, $3)", r.seq, r.Revision, original)
@@ -89,33 +102,33 @@ func (s *Store) Edit(ctx context.Context, now time.Time, id string, said queue.R
 
 // rekey takes the key that an edit gives a call. That which it had stays taken
 // for its window: the call may have been sent under it.
-func (s *Store) rekey(t *tx, now time.Time, r *row, original []byte, said queue.Request) error {
-	was, err := s.keys.OpenRequest(&r.Facts, original)
+func (o *order) rekey(original []byte, said queue.Request) error {
+	was, err := o.s.keys.OpenRequest(&o.Facts, original)
 	if said.Key == "" || err == nil && was.Key == said.Key {
 		return nil
 	}
-	return s.hold("edit", t, now, r, said)
+	return o.hold(said)
 }
 
 // again takes the key of a call that is sent anew, where it is free: it was
 // cancelled, or the window has ended. Whoever has taken it since has the same
 // call made, which must not happen twice.
-func (s *Store) again(t *tx, now time.Time, r *row) error {
-	sealed, err := t.request(r)
+func (o *order) again() error {
+	sealed, err := o.request()
 	if err != nil || sealed == nil {
 		return err
 	}
-	said, err := s.keys.OpenRequest(&r.Facts, sealed)
+	said, err := o.s.keys.OpenRequest(&o.Facts, sealed)
 	if err != nil || said.Key == "" {
 		return nil // what cannot be read is not sent either
 	}
-	return s.hold("replay", t, now, r, said)
+	return o.hold(said)
 }
 
 // hold makes sure that a call has its key.
-func (s *Store) hold(word string, t *tx, now time.Time, r *row, said queue.Request) error {
-	c := &queue.Call{Facts: r.Facts, Request: said}
-	p := &parcel{Call: c, id: r.ID, prints: s.keys.Prints(c), now: now}
+func (o *order) hold(said queue.Request) error {
+	t, c := o.t, &queue.Call{Facts: o.Facts, Request: said}
+	p := &parcel{Call: c, id: o.ID, prints: o.s.keys.Prints(c), now: o.now}
 	k := &known{keys: map[string]*holder{}, states: map[string]queue.State{}, overdue: map[string]int64{}}
 	prints := make([][]byte, len(p.prints))
 	for i, d := range p.prints {
@@ -126,25 +139,26 @@ func (s *Store) hold(word string, t *tx, now time.Time, r *row, said queue.Reque
 		return err
 	}
 	held, taken := k.taken(p)
-	if taken && held.ID != r.ID {
-		return fmt.Errorf("%s call %s: its idempotency key is that of call %s: give it another (heed calls edit): %w", word, r.ID, held.ID, queue.ErrState)
+	if taken && held.ID != o.ID {
+		return fmt.Errorf("%s call %s: its idempotency key is that of call %s: give it another (heed calls edit): %w", o.word, o.ID, held.ID, queue.ErrState)
 	}
 	if !taken {
 		d := &p.prints[0]
 		k.drop(t)
 		t.queue("INSERT INTO taken (print, body, key, id, until) VALUES ($1, $2, $3, $4, $5)", d.Key, d.Body, d.By, p.id,
-			nanos(now.Add(p.window())))
+			nanos(o.now.Add(p.window())))
 	}
 	return nil
 }
 
 // Replay implements queue.Operator.
 func (s *Store) Replay(ctx context.Context, now time.Time, again queue.Replay) error {
-	return s.operate(ctx, "replay", again.ID, func(t *tx, r *row) error {
+	return s.operate(ctx, order{word: "replay", id: again.ID, now: now}, func(o *order) error {
+		t, r := o.t, o.row
 		if !r.State.Broken() && r.State != queue.Cancelled {
-			return unfit("replay", r)
+			return o.unfit()
 		}
-		if err := s.again(t, now, r); err != nil {
+		if err := o.again(); err != nil {
 			return err
 		}
 		c := r.change()
@@ -156,11 +170,12 @@ func (s *Store) Replay(ctx context.Context, now time.Time, again queue.Replay) e
 
 // Cancel implements queue.Operator.
 func (s *Store) Cancel(ctx context.Context, now time.Time, id string) error {
-	return s.operate(ctx, "cancel", id, func(t *tx, r *row) error {
+	return s.operate(ctx, order{word: "cancel", id: id, now: now}, func(o *order) error {
+		t, r := o.t, o.row
 		if r.State != queue.Queued {
-			return unfit("cancel", r)
+			return o.unfit()
 		}
-		if err := s.release(t, r); err != nil {
+		if err := o.release(); err != nil {
 			return err
 		}
 		c := r.change()
@@ -172,9 +187,10 @@ func (s *Store) Cancel(ctx context.Context, now time.Time, id string) error {
 // release frees the idempotency keys of a call that was not carried out, those
 // that it had before it was edited too. If a request cannot be unsealed its key
 // stays taken for its window.
-func (s *Store) release(t *tx, r *row) error {
+func (o *order) release() error {
+	t, keys := o.t, o.s.keys
 	var all [][]byte
-	t.queue("SELECT request FROM calls WHERE seq = $1 AND request IS NOT NULL UNION ALL SELECT sealed FROM revisions WHERE seq = $1", r.seq).
+	t.queue("SELECT request FROM calls WHERE seq = $1 AND request IS NOT NULL UNION ALL SELECT sealed FROM revisions WHERE seq = $1", o.seq).
 		Query(func(rows pgx.Rows) (err error) {
 			all, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
 			return err
@@ -183,12 +199,12 @@ func (s *Store) release(t *tx, r *row) error {
 		return err
 	}
 	for _, sealed := range all {
-		said, err := s.keys.OpenRequest(&r.Facts, sealed)
+		said, err := keys.OpenRequest(&o.Facts, sealed)
 		if err != nil {
 			continue
 		}
-		for _, d := range s.keys.Prints(&queue.Call{Facts: r.Facts, Request: said}) {
-			t.queue("DELETE FROM taken WHERE print = $1 AND id = $2", d.Key, r.ID)
+		for _, d := range keys.Prints(&queue.Call{Facts: o.Facts, Request: said}) {
+			t.queue("DELETE FROM taken WHERE print = $1 AND id = $2", d.Key, o.ID)
 		}
 	}
 	return nil
