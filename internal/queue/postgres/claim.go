@@ -277,35 +277,44 @@ func (c *claiming) shelves(ready []view) ([]*shelf, error) {
 	return all, nil
 }
 
-// lock locks gates and reads their lines as they are then.
-func (c *claiming) lock(ready []view, how string) (all []*shelf, err error) {
-	ids := make([]int64, len(ready))
-	var gates []int64
-	var lines []int16
-	var n []int32
-	of := make(map[int64]*shelf, len(ready))
-	parts := make(map[int64]part, len(ready))
+// wanted is what is to be read of gates: for each of some lines, how many calls.
+type wanted struct {
+	ids   []int64
+	gates []int64
+	lines []int16
+	n     []int32
+	parts map[int64]part
+}
+
+func (c *claiming) wanted(ready []view) wanted {
+	w := wanted{ids: make([]int64, len(ready)), parts: make(map[int64]part, len(ready))}
 	for i := range ready {
 		v := &ready[i]
-		ids[i] = v.gate
 		p := v.part(c.at, c.room(v), c.s.turns.last(v.gate))
 		for _, l := range p.lines {
-			gates, lines, n = append(gates, v.gate), append(lines, int16(l)), append(n, int32(p.each))
+			w.gates, w.lines, w.n = append(w.gates, v.gate), append(w.lines, int16(l)), append(w.n, int32(p.each))
 		}
-		parts[v.gate] = p
+		w.ids[i], w.parts[v.gate] = v.gate, p
 	}
-	c.t.queue(lockGates+how, ids).Query(func(rows pgx.Rows) error {
+	return w
+}
+
+// lock locks gates and reads their lines as they are then.
+func (c *claiming) lock(ready []view, how string) (all []*shelf, err error) {
+	w := c.wanted(ready)
+	of := make(map[int64]*shelf, len(ready))
+	c.t.queue(lockGates+how, w.ids).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			s := &shelf{}
 			if err := rows.Scan(&s.gate, &s.closed, &s.held, &s.most, &s.served); err != nil {
 				return err
 			}
-			s.part = parts[s.gate]
+			s.part = w.parts[s.gate]
 			all, of[s.gate] = append(all, s), s
 		}
 		return rows.Err()
 	})
-	c.t.queue(countRunning, ids).Query(func(rows pgx.Rows) error {
+	c.t.queue(countRunning, w.ids).Query(func(rows pgx.Rows) error {
 		var gate int64
 		var n int
 		_, err := pgx.ForEachRow(rows, []any{&gate, &n}, func() error {
@@ -316,7 +325,7 @@ func (c *claiming) lock(ready []view, how string) (all []*shelf, err error) {
 		})
 		return err
 	})
-	c.t.queue(readHeads, gates, lines, n, c.at).Query(func(rows pgx.Rows) error {
+	c.t.queue(readHeads, w.gates, w.lines, w.n, c.at).Query(func(rows pgx.Rows) error {
 		var due int64
 		var h head
 		_, err := pgx.ForEachRow(rows, []any{&h.gate, &h.line, &h.at, &h.seq, &due}, func() error {

@@ -90,11 +90,18 @@ func Part(due map[queue.Line]int64, now int64, room, last int) (lines []queue.Li
 	return p.lines, p.each, p.rest, p.soon
 }
 
-// NextOf is next of a shelf that was read thus, of each of whose lines so many
-// calls were due.
-func NextOf(read map[queue.Line]int, each int, rest bool, soon, now int64) int64 {
-	s := shelf{part: part{each: each, rest: rest, soon: soon}}
-	for l, n := range read {
+// Shelf is a shelf of which so many calls of each line were due.
+type Shelf struct {
+	Due  map[queue.Line]int
+	Each int
+	Rest bool
+	Soon int64
+}
+
+// Next is next.
+func (of *Shelf) Next(now int64) int64 {
+	s := shelf{part: part{each: of.Each, rest: of.Rest, soon: of.Soon}}
+	for l, n := range of.Due {
 		for range n {
 			s.heads = append(s.heads, head{line: l})
 		}

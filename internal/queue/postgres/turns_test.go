@@ -42,17 +42,17 @@ func TestALineOfWhichNothingIsDueIsNotReadAndTellsWhenItGoesOn(t *testing.T) {
 // was seen.
 func TestAnEmptyShelfTellsWhenItMayGiveSomething(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		got  int64
-		want int64
+		name  string
+		shelf postgres.Shelf
+		want  int64
 	}{
-		{"when others are due that were not read", postgres.NextOf(nil, 1, true, 12, 9), 9},
-		{"when a line has more than was read", postgres.NextOf(map[queue.Line]int{1: 3, 2: 1}, 2, false, 12, 9), 9},
-		{"when all was read", postgres.NextOf(map[queue.Line]int{1: 2, 2: 1}, 2, false, 12, 9), 12},
-		{"when nothing is left", postgres.NextOf(map[queue.Line]int{1: 2}, 2, false, 0, 9), math.MaxInt64},
+		{"when others are due that were not read", postgres.Shelf{Each: 1, Rest: true, Soon: 12}, 9},
+		{"when a line has more than was read", postgres.Shelf{Due: map[queue.Line]int{1: 3, 2: 1}, Each: 2, Soon: 12}, 9},
+		{"when all was read", postgres.Shelf{Due: map[queue.Line]int{1: 2, 2: 1}, Each: 2, Soon: 12}, 12},
+		{"when nothing is left", postgres.Shelf{Due: map[queue.Line]int{1: 2}, Each: 2}, math.MaxInt64},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, c.got, c.want)
+		if got := c.shelf.Next(9); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
 		}
 	}
 }
