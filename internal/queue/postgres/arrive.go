@@ -9,10 +9,10 @@ import (
 	"github.com/heedproject/heed/internal/queue"
 )
 
-// Calls that arrive are counted in one row of a lane, which lists what came: to
+// Calls that arrive are counted in one row of a stripe, which lists what came: to
 // add to it costs the server a fifth of what it costs to add to as many
 // tallies. When the list is long it goes into the tallies, in the order in which
-// a ledger writes these: another gateway may count in the same lane.
+// a ledger writes these: another gateway may count in the same stripe.
 const (
 	prepareArrivals = `PREPARE arrive (smallint, bigint[], smallint[], integer[]) AS
 		INSERT INTO arrivals AS a (lane, gates, lines, n) VALUES ($1, $2, $3, $4) ON CONFLICT (lane) DO UPDATE
@@ -35,8 +35,8 @@ func (s *Store) arrive(t *tx, fresh []*parcel) (string, error) {
 	}
 	counts := arrivals(fresh)
 	settle := ""
-	if s.arrived[t.lane] += len(counts); s.arrived[t.lane] > longest {
-		settle, s.arrived[t.lane] = fmt.Sprintf("EXECUTE settle_arrivals (%d);", t.lane), len(counts)
+	if s.arrived[t.stripe] += len(counts); s.arrived[t.stripe] > longest {
+		settle, s.arrived[t.stripe] = fmt.Sprintf("EXECUTE settle_arrivals (%d);", t.stripe), len(counts)
 	}
 	var gates, lines, n []byte
 	for i, c := range counts {
@@ -47,7 +47,7 @@ func (s *Store) arrive(t *tx, fresh []*parcel) (string, error) {
 		lines = strconv.AppendInt(lines, int64(c.line), 10)
 		n = strconv.AppendInt(n, int64(c.n), 10)
 	}
-	return fmt.Sprintf("%sEXECUTE arrive (%d,'{%s}','{%s}','{%s}')", settle, t.lane, gates, lines, n), nil
+	return fmt.Sprintf("%sEXECUTE arrive (%d,'{%s}','{%s}','{%s}')", settle, t.stripe, gates, lines, n), nil
 }
 
 // arrival is how many calls came of one line of a gate.

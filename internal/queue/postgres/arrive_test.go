@@ -34,7 +34,7 @@ func queued(t *testing.T, s *postgres.Store) (byGate map[string]int, all int) {
 	return byGate, all
 }
 
-// The list of arrivals of a lane has room for 96 entries.
+// The list of arrivals of a stripe has room for 96 entries.
 func TestCallsThatArriveAreCountedThoughTheirListIsFull(t *testing.T) {
 	o := options(t)
 	s := open(t, o)

@@ -97,7 +97,7 @@ func (s *Store) claim(ctx context.Context, now time.Time, ask queue.Ask, first b
 		if c != nil && t.again {
 			s.leases.suspect(c.token)
 		}
-		t.lane = s.claimLane()
+		t.stripe = s.claimStripe()
 		c = &claiming{s: s, t: t, ask: ask, now: now, at: nanos(now), own: s.leases.running(ask.Worker, now), next: math.MaxInt64}
 		late, views, err := c.look()
 		if err != nil {

@@ -26,14 +26,14 @@ type step[T any] struct {
 }
 
 // desk takes the steps of one kind from many callers and hands them on in
-// groups. A goroutine serves each of its lanes. With several lanes the server
-// is at one group while the callers of another come back: a lane that is free
+// groups. Its clerks are goroutines, each with a stripe of its own. With several the server
+// is at one group while the callers of another come back: a clerk who is free
 // waits until as many steps have come as are under way, or these are over, so
 // that the groups are alike and none is small.
 type desk[T any] struct {
 	closed <-chan struct{}
 	// carry carries a group out in one transaction: all of it or nothing.
-	carry func(ctx context.Context, lane int, group []*step[T]) error
+	carry func(ctx context.Context, stripe int, group []*step[T]) error
 	// weigh tells how many bytes a step carries. Nil: so few that it does not matter.
 	weigh func(T) int
 	ring  chan struct{} // enough steps wait for a group
@@ -41,14 +41,14 @@ type desk[T any] struct {
 	mu      sync.Mutex
 	waiting []*step[T]
 	under   int  // steps under way
-	shut    bool // no lane is served any more
+	shut    bool // no clerk serves any more
 }
 
 func newDesk[T any](closed <-chan struct{}, carry func(context.Context, int, []*step[T]) error) *desk[T] {
 	return &desk[T]{closed: closed, carry: carry, ring: make(chan struct{}, 1)}
 }
 
-// do hands a step over and waits until it is on the disk. Once a lane has taken
+// do hands a step over and waits until it is on the disk. Once a clerk has taken
 // it, it is carried out, whatever becomes of ctx.
 func (d *desk[T]) do(ctx context.Context, in T) error {
 	if err := ctx.Err(); err != nil {
@@ -80,7 +80,7 @@ func (d *desk[T]) do(ctx context.Context, in T) error {
 // errShut is for what came too late.
 var errShut = fmt.Errorf("write: %w", queue.ErrClosed)
 
-// enough tells whether a lane that is free may depart. It is called with the
+// enough tells whether a clerk who is free may begin. It is called with the
 // lock.
 func (d *desk[T]) enough() bool { return len(d.waiting) > 0 && len(d.waiting) >= d.under }
 
@@ -91,7 +91,7 @@ func (d *desk[T]) call() {
 	}
 }
 
-// withdraw takes a step back that no lane has taken.
+// withdraw takes a step back that no clerk has taken.
 func (d *desk[T]) withdraw(st *step[T]) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,9 +104,9 @@ func (d *desk[T]) withdraw(st *step[T]) bool {
 	return false
 }
 
-// serve starts goroutines for the lanes.
-func (d *desk[T]) serve(wg *sync.WaitGroup, lanes ...int) {
-	for _, lane := range lanes {
+// serve starts a clerk for each stripe.
+func (d *desk[T]) serve(wg *sync.WaitGroup, stripes ...int) {
+	for _, stripe := range stripes {
 		wg.Go(func() {
 			defer d.leave()
 			for last := 0; ; {
@@ -114,7 +114,7 @@ func (d *desk[T]) serve(wg *sync.WaitGroup, lanes ...int) {
 				if group == nil {
 					return
 				}
-				d.commit(lane, group)
+				d.commit(stripe, group)
 				last = len(group)
 				d.mu.Lock()
 				d.under -= last
@@ -137,7 +137,7 @@ func (d *desk[T]) leave() {
 }
 
 // take waits for a group; nil: the store is closed. last is how many steps the
-// lane has just carried out.
+// clerk has just carried out.
 func (d *desk[T]) take(last int) []*step[T] {
 	for {
 		select {
@@ -207,11 +207,11 @@ func (d *desk[T]) giveWay(last int) {
 
 // commit carries a group out. If it is refused each step is tried alone, so
 // that one cannot spoil the others.
-func (d *desk[T]) commit(lane int, group []*step[T]) {
-	err := d.carry(context.Background(), lane, group)
+func (d *desk[T]) commit(stripe int, group []*step[T]) {
+	err := d.carry(context.Background(), stripe, group)
 	if err != nil && len(group) > 1 && !storage(err) {
 		for _, st := range group {
-			d.commit(lane, []*step[T]{st})
+			d.commit(stripe, []*step[T]{st})
 		}
 		return
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/heedproject/heed/internal/queue/postgres"
 )
 
-// harbour is a desk with two lanes whose groups are under way until they are
+// harbour is a desk with two clerks whose groups are under way until they are
 // let go.
 type harbour struct {
 	*postgres.Desk
 	t      *testing.T
 	let    chan struct{}
 	closed chan struct{}
-	wg     sync.WaitGroup // of the lanes
+	wg     sync.WaitGroup // of the clerks
 	steps  sync.WaitGroup
 
 	mu     sync.Mutex
@@ -69,7 +69,7 @@ func (h *harbour) close() {
 func TestAGroupDepartsWhenAsManyWaitAsAreUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarbour(t)
-		h.hand(1, 2)    // one for each lane
+		h.hand(1, 2)    // one for each clerk
 		h.hand(3, 4, 5) // both are away
 		h.land(2)       // now one is, with three
 		h.hand(6, 7)    // too few

@@ -89,7 +89,7 @@ func (s *Store) pack(ctx context.Context, now time.Time, c *queue.Call, p *parce
 // takeIn writes a group of intakes. It writes them blindly, in one round trip,
 // and looks what is there already when the server has refused one, for a while
 // then at every group.
-func (s *Store) takeIn(ctx context.Context, lane int, group []*step[*intake]) error {
+func (s *Store) takeIn(ctx context.Context, stripe int, group []*step[*intake]) error {
 	n, rings := 0, 1
 	for _, st := range group {
 		n += len(st.in.parcels)
@@ -100,7 +100,7 @@ func (s *Store) takeIn(ctx context.Context, lane int, group []*step[*intake]) er
 	// What was taken under an older key of the ring the server cannot refuse.
 	blind := rings == 1 && s.doors.mayBeBlind(n, time.Now())
 	return s.attempt(ctx, "enqueue in "+s.name, func(t *tx) error {
-		t.lane = lane
+		t.stripe = stripe
 		k := newKnown(s)
 		if !blind || t.again {
 			if err := s.look(t, group, k); err != nil {

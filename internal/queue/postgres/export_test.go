@@ -50,9 +50,9 @@ func Ready(ctx context.Context, s *Store, calls []queue.Call) (write func(lane, 
 // Desk is a desk.
 type Desk = desk[int]
 
-// ServeDesk makes a desk with so many lanes, whose steps carry as many bytes as
+// ServeDesk makes a desk with so many stripes, whose steps carry as many bytes as
 // they say.
-func ServeDesk(closed <-chan struct{}, wg *sync.WaitGroup, lanes int, carry func(group []int)) *Desk {
+func ServeDesk(closed <-chan struct{}, wg *sync.WaitGroup, stripes int, carry func(group []int)) *Desk {
 	d := newDesk(closed, func(_ context.Context, _ int, group []*step[int]) error {
 		var all []int
 		for _, st := range group {
@@ -62,7 +62,7 @@ func ServeDesk(closed <-chan struct{}, wg *sync.WaitGroup, lanes int, carry func
 		return nil
 	})
 	d.weigh = func(n int) int { return n }
-	d.serve(wg, make([]int, lanes)...)
+	d.serve(wg, make([]int, stripes)...)
 	return d
 }
 

@@ -13,13 +13,13 @@ import (
 // last and in order, so that transactions which meet wait and do not lock each
 // other out.
 //
-// Counts are spread over lanes, so that those who enqueue at once do not wait
+// Counts are spread over stripes, so that those who enqueue at once do not wait
 // for one another. Calls that have not ended are counted by line, whether
 // they run or not: so a claim counts nothing, and knows where it need not look.
 // Those that arrive are counted in arrivals at first. What runs is counted by the
 // rows of leases.
 type ledger struct {
-	lane   int
+	stripe int
 	counts map[tally]int
 	gates  map[int64]*mark
 }
@@ -36,8 +36,8 @@ type mark struct {
 	source string
 }
 
-// lanes is over how many rows each count is spread.
-const lanes = 16
+// stripes is over how many rows each count is spread; their column is lane.
+const stripes = 16
 
 // live counts n calls of a gate more (or fewer) that have not ended.
 func (l *ledger) live(gate int64, line queue.Line, n int) {
@@ -102,7 +102,7 @@ func (l *ledger) write(t *tx) {
 		for i, k := range keys {
 			states[i], gates[i], reasons[i], n[i] = int16(k.state), k.gate, k.reason, int64(l.counts[k])
 		}
-		t.queue(addTallies, states, gates, reasons, n, int16(l.lane))
+		t.queue(addTallies, states, gates, reasons, n, int16(l.stripe))
 	}
 }
 

@@ -28,7 +28,7 @@ func (s *Store) operate(ctx context.Context, o order, do func(*order) error) err
 		return fmt.Errorf("%s call %.64q: %w", word, id, queue.ErrNotFound)
 	}
 	return s.attempt(ctx, word+" a call in "+s.name, func(t *tx) error {
-		t.lane = s.claimLane()
+		t.stripe = s.claimStripe()
 		rows, err := s.load(t, fromAll+" WHERE c.id = $1 FOR UPDATE OF c", id)
 		if err != nil {
 			return err

@@ -69,7 +69,7 @@ func TestListsOfArrivalsAreSettledInTheOrderOfTheLedger(t *testing.T) {
 	o := options(t)
 	s := open(t, o)
 	lines := everyLine()
-	for range 8 { // both lanes of it have tallies, and a list
+	for range 8 { // both stripes of it have tallies, and a list
 		enqueue(t, s, lines...)
 	}
 	r := newRival(t, o)

@@ -16,7 +16,7 @@ const maxRescue = 256
 // expired. Rows that another gateway is at are left to it.
 func (s *Store) rescue(ctx context.Context, now time.Time) error {
 	return s.attempt(ctx, "take leases back in "+s.name, func(t *tx) error {
-		t.lane = s.claimLane()
+		t.stripe = s.claimStripe()
 		err := s.endAll(t, now, rescued, ranOut)
 		if err == nil {
 			err = s.endAll(t, now, expire, expired)
@@ -80,7 +80,7 @@ func (s *Store) handBack(ctx context.Context) error {
 		return nil
 	}
 	err := s.attempt(ctx, "hand calls back in "+s.name, func(t *tx) error {
-		t.lane = s.claimLane()
+		t.stripe = s.claimStripe()
 		rows, err := s.load(t, fromRunning+" WHERE l.token = ANY($1) FOR UPDATE OF l", tokens)
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ const unreleased = 3
 // as no index has a column of it that changes.
 //
 // Calls that have not ended are counted in tallies of state 0 and in arrivals,
-// whose rows list what came in a lane of late: live is both.
+// whose rows list what came in a stripe (their lane) of late: live is both.
 //
 // Times are nanoseconds since 1970, 0 for none: timestamptz holds microseconds
 // only. What is sealed does not shrink, and is not tried to. Words are compared

@@ -67,7 +67,7 @@ func (s *Store) endpointOf(ctx context.Context, c *queue.Settlement) (string, er
 }
 
 // settle writes a group of settlements.
-func (s *Store) settle(ctx context.Context, lane int, group []*step[*ends]) error {
+func (s *Store) settle(ctx context.Context, stripe int, group []*step[*ends]) error {
 	var holds []hold
 	for _, st := range group {
 		for i := range st.in.claims {
@@ -76,7 +76,7 @@ func (s *Store) settle(ctx context.Context, lane int, group []*step[*ends]) erro
 	}
 	begun, sure := false, true
 	err := s.attempt(ctx, "settle calls in "+s.name, func(t *tx) error {
-		t.lane = lane
+		t.stripe = stripe
 		b := &settling{s: s, t: t, rows: map[hold]*row{}, saved: map[saved]bool{}}
 		if err := b.load(holds); err != nil {
 			return err

@@ -69,9 +69,9 @@ type Store struct {
 	keep   queue.Keep
 	most   int
 	pool   *pgxpool.Pool
-	lane   int // the first of its lanes
-	// arrived is how long the lists of arrivals may be that lanes add to.
-	arrived [lanes]int
+	stripe int // the first of its stripes
+	// arrived is how long the lists of arrivals may be that stripes have.
+	arrived [stripes]int
 	gates   gateIDs
 	leases  leases
 	turns   turns
@@ -98,7 +98,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{name: place(c), schema: o.Schema, keys: o.Keys, keep: o.Keep, most: o.Most,
-		lane: rand.IntN(lanes), closed: make(chan struct{})}
+		stripe: rand.IntN(stripes), closed: make(chan struct{})}
 	if s.keys == nil {
 		return nil, fmt.Errorf("open %s: no key to seal it with: make one with heed keys new: %w", s.name, queue.ErrInvalid)
 	}
@@ -145,19 +145,19 @@ func (s *Store) start(ctx context.Context) error {
 	s.ends = newDesk(s.closed, s.settle)
 	s.begins = newDesk(s.closed, s.begin)
 	s.intake.weigh, s.ends.weigh = (*intake).bytes, (*ends).bytes
-	s.begins.serve(&s.wg, s.claimLane())
-	s.intake.serve(&s.wg, s.nthLanes(0, enqueuers)...)
-	s.ends.serve(&s.wg, s.nthLanes(enqueuers, settlers)...)
+	s.begins.serve(&s.wg, s.claimStripe())
+	s.intake.serve(&s.wg, s.nthStripes(0, enqueuers)...)
+	s.ends.serve(&s.wg, s.nthStripes(enqueuers, settlers)...)
 	return nil
 }
 
-// claimLane is the lane of all that no desk writes.
-func (s *Store) claimLane() int { return s.nthLanes(enqueuers+settlers, 1)[0] }
+// claimStripe is the stripe of all that no desk writes.
+func (s *Store) claimStripe() int { return s.nthStripes(enqueuers+settlers, 1)[0] }
 
-func (s *Store) nthLanes(from, n int) []int {
+func (s *Store) nthStripes(from, n int) []int {
 	all := make([]int, n)
 	for i := range all {
-		all[i] = (s.lane + from + i) % lanes
+		all[i] = (s.stripe + from + i) % stripes
 	}
 	return all
 }

@@ -15,7 +15,7 @@ import (
 func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (queue.Swept, error) {
 	var swept queue.Swept
 	err := s.attempt(ctx, "sweep "+s.name, func(t *tx) error {
-		t.lane = s.claimLane()
+		t.stripe = s.claimStripe()
 		swept = queue.Swept{}
 		late, err := s.load(t, expired, nanos(now), limit)
 		if err != nil {
@@ -66,11 +66,11 @@ func (s *Store) forgetCounts(ctx context.Context) (more bool, err error) {
 		rows, sums := map[tally][]int16{}, map[tally]int64{}
 		t.queue(idleTallies, maxForgotten).Query(func(r pgx.Rows) error {
 			var k tally
-			var state, lane int16
+			var state, stripe int16
 			var n int64
-			_, err := pgx.ForEachRow(r, []any{&state, &k.gate, &k.reason, &lane, &n}, func() error {
+			_, err := pgx.ForEachRow(r, []any{&state, &k.gate, &k.reason, &stripe, &n}, func() error {
 				k.state = queue.State(state)
-				rows[k], sums[k] = append(rows[k], lane), sums[k]+n
+				rows[k], sums[k] = append(rows[k], stripe), sums[k]+n
 				return nil
 			})
 			return err
@@ -88,18 +88,18 @@ func (s *Store) forgetCounts(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// forget deletes the tallies of some lanes.
+// forget deletes the tallies of some stripes.
 func (t *tx) forget(rows map[tally][]int16) {
-	var states, lanes []int16
+	var states, stripes []int16
 	var gates []int64
 	var reasons []string
 	for k, of := range rows {
-		for _, lane := range of {
-			states, gates, reasons, lanes = append(states, int16(k.state)), append(gates, k.gate), append(reasons, k.reason), append(lanes, lane)
+		for _, stripe := range of {
+			states, gates, reasons, stripes = append(states, int16(k.state)), append(gates, k.gate), append(reasons, k.reason), append(stripes, stripe)
 		}
 	}
 	t.queue(`DELETE FROM tallies t USING unnest($1::smallint[], $2::bigint[], $3::text[], $4::smallint[]) u(state, gate, reason, lane)
-		WHERE t.state = u.state AND t.gate = u.gate AND t.reason = u.reason AND t.lane = u.lane`, states, gates, reasons, lanes)
+		WHERE t.state = u.state AND t.gate = u.gate AND t.reason = u.reason AND t.lane = u.lane`, states, gates, reasons, stripes)
 }
 
 // erase deletes calls and all that belongs to them but their idempotency keys.
@@ -128,7 +128,7 @@ func (s *Store) Purge(ctx context.Context, ids []string) (int, error) {
 	}
 	var erased int
 	err := s.attempt(ctx, "purge calls of "+s.name, func(t *tx) error {
-		t.lane = s.claimLane()
+		t.stripe = s.claimStripe()
 		rows, err := s.load(t, fromAll+" WHERE c.id = ANY($1) AND c.state > 1 ORDER BY c.seq FOR UPDATE OF c", known)
 		if err != nil {
 			return err

@@ -43,7 +43,7 @@ func TestCountsOfWhatIsGoneAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for number(t, o, "SELECT max(cardinality(n)) FROM arrivals") > postgres.Longest { // the lane that it is of settles it
+	for number(t, o, "SELECT max(cardinality(n)) FROM arrivals") > postgres.Longest { // the stripe that it is of settles it
 		enqueue(t, s, get("", "other"))
 	}
 	const ofGate = "SELECT count(*) FROM tallies JOIN gates USING (gate) WHERE key = 'k'"
