@@ -269,10 +269,8 @@ func (k *keeper) mend(now time.Time) {
 			k.trouble.over(gateway.RefusedFull)
 		}
 	}
-	if k.reserve.Outgrown(now) { // by what was sent: what is taken in looks at it
-		_, _ = k.store.Purge(ctx, nil) // or at the next look
-	}
-	_ = k.reserve.Fill() // where there is no room yet, there is some later
+	k.reserve.Trim(ctx, now, k.store) // by what was sent: what is taken in looks at it
+	_ = k.reserve.Fill()              // where there is no room yet, there is some later
 }
 
 // lateAfter is for how long a call may be due, with its gate open, before

@@ -264,14 +264,7 @@ func (d *desk) erase(calls []queue.Facts) (n int, err error) {
 		ids[i] = calls[i].ID
 	}
 	ctx := context.WithoutCancel(d.r.Context())
-	err = d.inReserve(ctx, func() error {
-		n, err = d.Store.Purge(ctx, ids)
-		return err
-	})
-	if err == nil && d.Reserve.Stuck() { // and what is purged made no room for anybody yet
-		d.Reserve.Spend(time.Now())
-		d.empty(ctx)
-	}
+	n, err = d.Reserve.Purge(ctx, d.Store, ids)
 	if half := len(calls) / 2; half > 0 && errors.Is(err, queue.ErrFull) {
 		if n, err = d.erase(calls[:half]); err == nil {
 			var more int

@@ -84,28 +84,6 @@ func (l *Later) taken(receipts []queue.Receipt, err error) {
 	l.Taken(refused, err)
 }
 
-// inReserve does what makes room on the disk, in the room that is kept for it
-// if need be. It is used to empty the log first, which else grows with each
-// change until nothing is left, not even to empty it.
-func (l *Later) inReserve(ctx context.Context, do func() error) error {
-	if l.Reserve.Tight() {
-		l.empty(ctx)
-	}
-	err := do()
-	if l.Reserve == nil || !errors.Is(err, queue.ErrFull) {
-		return err
-	}
-	l.Reserve.Spend(time.Now())
-	l.empty(ctx)
-	return do()
-}
-
-// empty has the log of the store emptied. Where it cannot be, what follows fails.
-func (l *Later) empty(ctx context.Context) {
-	_, _ = l.Store.Purge(ctx, nil)
-	l.Reserve.Emptied()
-}
-
 // Async is what an endpoint does later.
 type Async struct {
 	// Methods are answered with 202, whatever the caller prefers.

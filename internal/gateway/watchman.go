@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -77,14 +76,10 @@ func (t *table) enqueue(ctx context.Context, c queue.Call) (queue.Receipt, error
 	}
 	ctx = context.WithoutCancel(ctx)
 	var receipts []queue.Receipt
-	err := error(nil)
-	if l.Reserve.Spent(now) {
-		err = fmt.Errorf("the room that is left is kept for those who make more: %w", queue.ErrFull)
-	} else {
+	err := l.Reserve.Closed(now)
+	if err == nil {
 		receipts, err = l.Store.Enqueue(ctx, now, batch)
-		if l.Reserve.Outgrown(now) {
-			l.empty(ctx)
-		}
+		l.Reserve.Trim(ctx, now, l.Store)
 	}
 	if l.taken(receipts, err); err != nil {
 		return queue.Receipt{}, err
@@ -173,7 +168,7 @@ func (t *table) tellEnd(ctx context.Context, f *queue.Facts, to string) error {
 func (t *table) cancel(ctx context.Context, id string) error {
 	s := t.Later.Store
 	ctx = context.WithoutCancel(ctx)
-	if err := t.Later.inReserve(ctx, func() error { return s.Cancel(ctx, time.Now(), id) }); err != nil {
+	if err := t.Later.Reserve.Within(ctx, t.Later.Store, func() error { return s.Cancel(ctx, time.Now(), id) }); err != nil {
 		return err
 	}
 	t.Later.Bell.Settled([]queue.Settlement{{ID: id}})

@@ -1,8 +1,10 @@
 package queue
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,7 +16,12 @@ import (
 // full. Then it is given up for those who make room: to cancel and to purge
 // needs some to begin with, also for the pages that lie in the log of the
 // database and that its file has not grown for yet. So the log is to be emptied
-// before they are more than what is kept, see Outgrown. The nil Reserve is none.
+// before they are more than what is kept.
+//
+// Who takes calls in asks Closed before, and has the log trimmed behind them, see
+// Trim; who makes room does so Within, or with Purge. What follows from what in
+// there is the reserve's business. Fill is called from time to time. The nil
+// Reserve is none: everything is done without.
 type Reserve struct {
 	Path string
 	// Log is the log of the database. Empty: nobody looks at it.
@@ -55,6 +62,65 @@ func (r *Reserve) Fill() error {
 		return r.fill(want)
 	}
 	return nil
+}
+
+// Purger is what a reserve needs of a store: Purge erases ended calls, and without
+// ids it empties the log.
+type Purger interface {
+	Purge(ctx context.Context, ids []string) (erased int, err error)
+}
+
+// Closed says that nothing new may be taken in: the room was just given up, for
+// those who make more.
+func (r *Reserve) Closed(now time.Time) error {
+	if r.justSpent(now) {
+		return fmt.Errorf("the room that is left is kept for those who make more: %w", ErrFull)
+	}
+	return nil
+}
+
+// Trim has the log emptied if it has outgrown what is kept. Where that fails it is
+// tried again with one of the next.
+func (r *Reserve) Trim(ctx context.Context, now time.Time, s Purger) {
+	if r.outgrown(now) {
+		r.empty(ctx, s)
+	}
+}
+
+// Within does what makes room on the disk, in the room that is kept for it if need
+// be. Where that was given up before, the log is emptied first: it grows with each
+// change, until nothing is left, not even to empty it.
+func (r *Reserve) Within(ctx context.Context, s Purger, do func() error) error {
+	if r.tight() {
+		r.empty(ctx, s)
+	}
+	err := do()
+	if r == nil || !errors.Is(err, ErrFull) {
+		return err
+	}
+	r.spend(time.Now())
+	r.empty(ctx, s)
+	return do()
+}
+
+// Purge erases calls Within. What is purged makes no room for anybody until the
+// log is emptied, and that takes what is kept if nothing else is left.
+func (r *Reserve) Purge(ctx context.Context, s Purger, ids []string) (erased int, err error) {
+	err = r.Within(ctx, s, func() error {
+		erased, err = s.Purge(ctx, ids)
+		return err
+	})
+	if err == nil && r.stuck() {
+		r.spend(time.Now())
+		r.empty(ctx, s)
+	}
+	return erased, err
+}
+
+// empty has the log emptied. Where it cannot be, what follows fails.
+func (r *Reserve) empty(ctx context.Context, s Purger) {
+	_, _ = s.Purge(ctx, nil)
+	r.emptied()
 }
 
 // wanted is how much is to be kept.
@@ -102,9 +168,9 @@ func scribble(f *os.File, from, n int64) error {
 	return nil
 }
 
-// Outgrown tells that the log is longer than what is kept allows, so that it is
+// outgrown tells that the log is longer than what is kept allows, so that it is
 // to be emptied while the disk has room for it.
-func (r *Reserve) Outgrown(now time.Time) bool {
+func (r *Reserve) outgrown(now time.Time) bool {
 	if r == nil || r.Log == "" {
 		return false
 	}
@@ -117,9 +183,9 @@ func (r *Reserve) Outgrown(now time.Time) bool {
 	return true
 }
 
-// Emptied tells that the log was to be emptied: where it was, it may be so again
+// emptied tells that the log was to be emptied: where it was, it may be so again
 // at once.
-func (r *Reserve) Emptied() {
+func (r *Reserve) emptied() {
 	if r == nil {
 		return
 	}
@@ -136,13 +202,13 @@ func (r *Reserve) over() bool {
 	return err == nil && info.Size() > r.held/4*3
 }
 
-// Tight tells that the room was given up, and that the log has used half of what
+// tight tells that the room was given up, and that the log has used half of what
 // there is: it is to be emptied before another change, since to do so takes some.
-func (r *Reserve) Tight() bool { return r.cramped(false) }
+func (r *Reserve) tight() bool { return r.cramped(false) }
 
-// Stuck tells that the room is kept while the log, which was to be emptied, may
+// stuck tells that the room is kept while the log, which was to be emptied, may
 // not have been for want of it.
-func (r *Reserve) Stuck() bool { return r.cramped(true) }
+func (r *Reserve) stuck() bool { return r.cramped(true) }
 
 // cramped tells that the log is longer than what is free, while the room is
 // kept, or was given up.
@@ -163,8 +229,8 @@ func (r *Reserve) cramped(kept bool) bool {
 	return err == nil && info.Size() > free
 }
 
-// Spend gives the room up, and tells whether there was any.
-func (r *Reserve) Spend(now time.Time) bool {
+// spend gives the room up, and tells whether there was any.
+func (r *Reserve) spend(now time.Time) bool {
 	if r == nil {
 		return false
 	}
@@ -180,8 +246,8 @@ func (r *Reserve) Spend(now time.Time) bool {
 	return true
 }
 
-// Spent tells that the room was just given up, so that nothing new may take it.
-func (r *Reserve) Spent(now time.Time) bool {
+// justSpent tells that the room was just given up, so that nothing new may take it.
+func (r *Reserve) justSpent(now time.Time) bool {
 	if r == nil {
 		return false
 	}

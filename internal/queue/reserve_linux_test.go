@@ -54,7 +54,7 @@ func TestAReserveTakesUpAnEighthOfWhatIsFreeUntilItIsSpent(t *testing.T) {
 	if got := all - r.free(t); got != all/8 && got != (all/8+4095)/4096*4096 {
 		t.Errorf("it takes up %d bytes of %d, want an eighth", got, all)
 	}
-	if now := time.Now(); !r.Spend(now) || r.Spend(now) || !r.Spent(now) || r.Spent(now.Add(time.Minute)) {
+	if now := time.Now(); !r.spend(now) || r.spend(now) || !r.justSpent(now) || r.justSpent(now.Add(time.Minute)) {
 		t.Error("want it to be spent once, and for some time")
 	}
 	if got := r.free(t); got != all {
@@ -94,23 +94,23 @@ func TestALogThatIsLongerThanTheReserveAllowsIsToBeEmptied(t *testing.T) {
 	r, now := smallDisk(t), time.Now()
 	r.filled(t)
 	r.log(t, int(r.held/2))
-	if r.Outgrown(now) {
+	if r.outgrown(now) {
 		t.Error("a short log is to be emptied")
 	}
 	r.log(t, int(r.held))
-	if !r.Outgrown(now) {
+	if !r.outgrown(now) {
 		t.Error("a log as long as the reserve is left")
 	}
-	if r.Emptied(); r.Outgrown(now) {
+	if r.emptied(); r.outgrown(now) {
 		t.Error("a log that could not be emptied is tried again at once")
 	}
-	if !r.Outgrown(now.Add(time.Second)) {
+	if !r.outgrown(now.Add(time.Second)) {
 		t.Error("a log that could not be emptied is not tried again")
 	}
 	r.log(t, 0)
-	r.Emptied()
+	r.emptied()
 	r.log(t, int(r.held))
-	if !r.Outgrown(now.Add(time.Second)) {
+	if !r.outgrown(now.Add(time.Second)) {
 		t.Error("a log that was emptied, and grew again, is left")
 	}
 }
@@ -119,16 +119,16 @@ func TestALogThatLeavesTooLittleRoomIsToldWithAndWithoutTheReserve(t *testing.T)
 	r := smallDisk(t)
 	r.filled(t)
 	r.log(t, 4<<20)
-	if r.Stuck() || r.Tight() {
+	if r.stuck() || r.tight() {
 		t.Error("there is room enough")
 	}
 	r.log(t, 8<<20)
-	if !r.Stuck() || r.Tight() {
-		t.Errorf("while it is kept: got %v and %v, want true and false", r.Stuck(), r.Tight())
+	if !r.stuck() || r.tight() {
+		t.Errorf("while it is kept: got %v and %v, want true and false", r.stuck(), r.tight())
 	}
-	r.Spend(time.Now())
+	r.spend(time.Now())
 	r.log(t, 9<<20)
-	if r.Stuck() || !r.Tight() {
-		t.Errorf("once it is spent: got %v and %v, want false and true", r.Stuck(), r.Tight())
+	if r.stuck() || !r.tight() {
+		t.Errorf("once it is spent: got %v and %v, want false and true", r.stuck(), r.tight())
 	}
 }
