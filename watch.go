@@ -240,8 +240,23 @@ func (p keyProbe) Value(key any) any {
 // The timer runs on from one attempt to the next: setting a later time only
 // notes it, and the timer, when it fires, looks at what is noted. With a budget
 // of a minute that is one timer operation a minute instead of three a call. An
-// attempt whose time is never up takes no lock: whoever takes ctx away, its end
-// or the timer, has ended it.
+// attempt whose time is never up takes no lock.
+//
+// What is read without the lock holds by the order of these steps:
+//
+//  1. begin fills the attemptContext, sent and cancel, and only then stores ctx:
+//     whoever loads ctx sees all of it.
+//  2. begin stores ctx, and only then loads fires; fire stores 0 in fires, and only
+//     then loads ctx. Whichever comes later sees what the other stored: fire looks
+//     at the attempt, or begin lets the timer run itself. So it is with read, which
+//     stores body, and only then loads fires.
+//  3. Whoever takes ctx from the attempt to nil has ended it, once: its end, or
+//     goOff with the lock held. What goOff has ended leaves a watch that is used no
+//     more, since its channel is closed or its cancel was called; one whose ctx was
+//     taken by end is at rest, and begins with 1 again.
+//  4. A timer that was set for one attempt may go off in the next: fire looks at
+//     when that one is due. What silence and funcs know is of the attempt whose turn
+//     stands beside it, and of no other.
 type watch struct {
 	born   time.Time     // its clock counts from there
 	idle   time.Duration // how silent a body may be; 0: for ever
@@ -303,8 +318,7 @@ func (w *watch) run(due time.Duration) {
 	}
 }
 
-// fire ends the attempt that is due. Who begins one stores ctx and then looks
-// at fires, so that it is either seen here or lets the timer run itself.
+// fire ends the attempt that is due: step 2 of watch.
 func (w *watch) fire() {
 	w.mu.Lock()
 	w.fires.Store(0)
