@@ -4,7 +4,8 @@ import "hash/fnv"
 
 // Line is where a queued call stands within its gate: those of one line go in
 // the order in which they are due. It is made of the lane of the call's tenant
-// and of its priority, so that an index of due calls by line holds both.
+// and of its priority, so that an index of due calls by line holds both. (Callers
+// that wait in this process have a Line of package admit.)
 type Line int16
 
 const (
