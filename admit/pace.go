@@ -39,7 +39,9 @@ type pace struct {
 	goal   float64   // ramping: beyond it the key is not paced any more
 
 	history history
-	event   event // the throttle that tempo was last judged by
+	busy    time.Duration // in which requests left, since the last throttle
+	left    time.Time     // when the last one did
+	event   event         // the throttle that tempo was last judged by
 }
 
 // tempo is what a throttle changes.
@@ -55,18 +57,18 @@ type tempo struct {
 
 // cutAt is what is remembered of a throttle.
 type cutAt struct {
-	at   time.Time
 	seq  uint64 // accepted until then
 	seen bool
 }
 
 // event is a throttle and those that belong to it, by which the tempo is judged.
 type event struct {
-	at       time.Time // when the last of these requests left
-	from     int64     // the first slot of the history that counts
-	accepted uint64    // requests until at
+	at       time.Time     // when the last of these requests left
+	from     int64         // the first slot of the history that counts
+	accepted uint64        // requests until at
+	busy     time.Duration // in which requests left, since the throttle before
 	was      tempo
-	left     float64 // requests per second that left before it
+	rate     float64 // requests per second that left before it
 }
 
 // mode is how a pace came by its rate.
@@ -182,20 +184,29 @@ func (p *pace) follow(rate float64) {
 	p.rate, p.mode, p.lag, p.growing, p.growth, p.tried = rate, measured, catchUp, 0, probeGrowth, rate
 }
 
-// note counts a request that leaves now.
+// note counts a request that leaves now. A pause counts for no longer than it
+// takes to save up the burst that measure assumes: beyond that the server had
+// nothing to add, whatever its rate.
 func (p *pace) note(now time.Time) {
-	if p.mode != ignorant {
-		p.history.add(now)
+	if p.mode == ignorant {
+		return
 	}
+	p.history.add(now)
+	if !p.left.IsZero() {
+		p.busy += min(max(now.Sub(p.left), 0), max(burstTime, 2*p.step))
+	}
+	p.left = now
 }
 
 // cut learns from a throttle of the request that left at t, which closes the
 // key.
 func (p *pace) cut(t time.Time) {
 	p.history.drop(t)
-	p.event = event{at: t, from: p.history.start, accepted: p.history.until(t), was: p.tempo, left: p.current()}
+	p.event = event{at: t, from: p.history.start, accepted: p.history.until(t),
+		busy: p.busy, was: p.tempo, rate: p.current()}
 	if p.judge() {
 		p.history.restart()
+		p.busy = 0
 	}
 }
 
@@ -216,6 +227,7 @@ func (p *pace) recut(t time.Time) {
 	p.tempo = e.was
 	if !p.judge() {
 		p.history.start = max(e.from, p.history.oldest())
+		p.busy += e.busy
 		p.event = event{}
 	}
 }
@@ -234,9 +246,9 @@ func (p *pace) judge() bool {
 		p.tried = p.rate
 		p.rate, p.growing, p.growth = max(p.rate*0.95, p.told/20), 0, regrowth
 	default:
-		p.learn(max(min(p.measure(), e.left), slowest), little)
+		p.learn(max(min(p.measure(), e.rate), slowest), little)
 	}
-	p.last = cutAt{at: e.at, seq: e.accepted, seen: true}
+	p.last = cutAt{seq: e.accepted, seen: true}
 	return true
 }
 
@@ -244,10 +256,10 @@ func (p *pace) judge() bool {
 // prove little: when the key opened, those that left together may have been
 // what the server refused.
 func (p *pace) learn(r float64, little bool) {
-	was, left := p.mode, p.event.left
+	was, left := p.mode, p.event.rate
 	lag := burstTime / 2
 	switch {
-	case little && was == measured:
+	case little && (was == measured || p.lag > 0):
 		r, lag = max(r, 0.8*left), 0
 	case little:
 		r = max(r, left/4)
@@ -288,8 +300,7 @@ func (p *pace) measure() float64 {
 	excess := func(r float64) float64 {
 		x := p.history.excess(e.from, e.at, r) - max(2, r*burstTime.Seconds())
 		if p.last.seen {
-			between := e.at.Sub(p.last.at).Seconds()
-			x = max(x, float64(e.accepted)-float64(p.last.seq)-r*between)
+			x = max(x, float64(e.accepted)-float64(p.last.seq)-r*e.busy.Seconds())
 		}
 		return x
 	}

@@ -195,6 +195,29 @@ func TestABurstMeasuresTheRateWhateverTheOrderOfItsRefusals(t *testing.T) {
 	}
 }
 
+// While a key is closed the server saves up no more than a burst.
+func TestAPauseBetweenTwoThrottlesCountsForNoMoreThanABurst(t *testing.T) {
+	server := &bucket{rate: 200, burst: 3}
+	g := gateOf(func(p *policy.Policy) { p.Limits.Learn = policy.Learn{Start: 100} })
+	ask := func(now time.Time, p Pass) {
+		v := ok
+		if !server.take(now) {
+			v = throttle
+		}
+		answer(g, now.Add(time.Microsecond), p, v)
+	}
+	crowd(g, start, start.Add(3*time.Second), ask)
+	was, throttles := g.pace.rate, server.refused
+	opens := exchange(t, g, g.pace.next, overload, after(10*time.Second)).Until
+	crowd(g, opens, opens.Add(time.Second), ask)
+	if throttles == 0 || server.refused == throttles {
+		t.Fatalf("got %d and %d throttles, want some before the pause and some after it", throttles, server.refused-throttles)
+	}
+	if g.pace.rate < 0.6*was {
+		t.Errorf("got %v/s after a pause of ten seconds, want about the %v before it", g.pace.rate, was)
+	}
+}
+
 func TestABurstOfWhichLittleGotThroughIsNoMeasurement(t *testing.T) {
 	g := gateOf(func(p *policy.Policy) { p.Limits.Learn = policy.Learn{} })
 	var burst []Pass
