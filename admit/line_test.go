@@ -456,7 +456,7 @@ func TestWhoGoesWakesTheNext(t *testing.T) {
 	l := lineOf(func(p *policy.Policy) { p.Limits.Rate = 1 })
 	l.Ask(start, first("a"))
 	w := stand(t, l, named("1", "a", 0), named("2", "a", 0))
-	if a := l.Ask(start.Add(time.Second), w[0]); a.Kind != Go {
+	if a := l.Ask(start.Add(1005*time.Millisecond), w[0]); a.Kind != Go {
 		t.Fatalf("got %d, want go", a.Kind)
 	}
 	if woken := awake(w); len(woken) != 1 || woken[0] != w[1] {

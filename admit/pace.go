@@ -13,6 +13,7 @@ const (
 	exploreGrowth = 1.3   // relative growth per second while nothing was throttled
 	rampGrowth    = 3.0   // the same after an outage of a key that is not paced
 	keepBelow     = 0.985 // of a rate that was measured
+	keepApart     = 1.005 // of the space between requests at a rate that was told
 	probeGrowth   = 0.003
 	regrowth      = 0.02             // of a rate that was configured and is in doubt
 	most          = 2.0              // by which one request may raise a rate
@@ -127,11 +128,19 @@ func (p *pace) take(late time.Duration, now time.Time, demand bool) {
 	}
 	p.grow(now, demand)
 	if p.rate != p.by && p.rate > 0 {
-		p.step, p.by = seconds(1/p.rate), p.rate
+		p.step, p.by = p.space(), p.rate
 	}
 	if p.rate > 0 {
 		p.next = now.Add(p.step - late)
 	}
+}
+
+// space is the time between two requests.
+func (p *pace) space() time.Duration {
+	if p.mode == fixed {
+		return seconds(keepApart / p.rate)
+	}
+	return seconds(1 / p.rate)
 }
 
 // grow raises a learned rate with the time for which it was the limit. Time

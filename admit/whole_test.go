@@ -210,8 +210,8 @@ func TestCallersOfAPacedKeyAreServedAtItsRate(t *testing.T) {
 			wg.Go(func() { caller(l, &Ticket{Group: -1, First: true}, 4, func(Pass) {}) })
 		}
 		wg.Wait()
-		if took := time.Since(begun); took != 1990*time.Millisecond {
-			t.Errorf("200 attempts at 100/s took %v, want 1.99s", took)
+		if took := time.Since(begun); took < 1990*time.Millisecond || took > 2*time.Second {
+			t.Errorf("200 attempts at 100/s took %v, want 1.99 s and half a percent", took)
 		}
 	})
 }

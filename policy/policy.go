@@ -127,8 +127,9 @@ type Hints struct {
 
 // Limits is how much the quota key may bear.
 type Limits struct {
-	// Rate is the published limit in requests per second. 0: not known. A
-	// throttle all the same lowers the pace, and it grows back.
+	// Rate is the published limit in requests per second. 0: not known. They
+	// leave half a percent further apart, so that the last of a window does not
+	// come too early. A throttle all the same lowers the pace, and it grows back.
 	Rate float64
 	// Burst is how many requests may leave at once. Default: 1.
 	Burst int
