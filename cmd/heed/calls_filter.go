@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,6 +42,23 @@ type chosenCalls struct {
 	IDs           []string  `json:"ids,omitempty"`
 }
 
+// asksFor tells whether a state is asked for by its own name: broken stands for
+// several.
+func (f *callFilter) asksFor(s queue.State) bool {
+	return slices.ContainsFunc(f.State, func(word string) bool { return stateWord(word) == s.String() })
+}
+
+// stateWord is the name of a state as heed writes it.
+func stateWord(word string) string {
+	switch word = strings.ToLower(word); word {
+	case "waiting":
+		return queue.Queued.String()
+	case "canceled":
+		return queue.Cancelled.String()
+	}
+	return word
+}
+
 // any tells whether something is asked for.
 func (f *callFilter) any() bool {
 	return len(f.State) > 0 || f.Endpoint+f.Key+f.Tenant+f.CorrelationID+f.Reason+f.Class+f.Since+f.Before != ""
@@ -50,18 +68,13 @@ func (f *callFilter) any() bool {
 func (f *callFilter) chosen(now time.Time) (c chosenCalls, err error) {
 	c = chosenCalls{Endpoint: f.Endpoint, Gate: f.Key, Tenant: f.Tenant, CorrelationID: f.CorrelationID, Reason: f.Reason, Class: f.Class}
 	for _, word := range f.State {
-		switch word = strings.ToLower(word); word {
-		case "broken":
+		if word = stateWord(word); word == "broken" {
 			for _, s := range queue.States {
 				if s.Broken() {
 					c.States = append(c.States, s.String())
 				}
 			}
 			continue
-		case "waiting":
-			word = queue.Queued.String()
-		case "canceled":
-			word = queue.Cancelled.String()
 		}
 		var s queue.State
 		if s.UnmarshalText([]byte(word)) != nil {

@@ -31,8 +31,12 @@ type deed struct {
 	verb   string // done: "replayed"
 	would  string // in a dry run: "would be replayed"
 	states []queue.State
-	// fits tells whether a call is meant that the filter selects. Nil: yes.
-	fits func(c *callRow, chosen bool) bool
+	// spares tells whether a call is left alone that the filter selects, though it
+	// was not named. Nil: none is.
+	spares func(c *callRow) bool
+	// doubt says of calls that their outcome is not known: to go on may do them
+	// twice.
+	doubt bool
 	// do does it with some calls, and returns with how many it was done. Without
 	// an error the others were no longer what they had been.
 	do func(ctx context.Context, d *desk, calls []due) (did int, err error)
@@ -67,8 +71,7 @@ func (m *manyFlags) run(sh *shell, what deed) error {
 	case len(m.IDs) == 0 && !m.any() && !m.All:
 		return usage(errors.New("which calls? Name them, give filters such as --endpoint or --state, or --all"))
 	}
-	asked := len(chosen.States) > 0
-	if chosen.IDs = m.IDs; !asked && len(m.IDs) == 0 {
+	if chosen.IDs = m.IDs; len(chosen.States) == 0 && len(m.IDs) == 0 {
 		for _, s := range what.states {
 			chosen.States = append(chosen.States, s.String())
 		}
@@ -79,20 +82,53 @@ func (m *manyFlags) run(sh *shell, what deed) error {
 	}
 	defer d.close()
 	var calls []due
+	spared, doubtful := 0, 0
 	for c, err := range d.each(sh.ctx, chosen) {
 		if err != nil {
 			return err
 		}
-		if fits := slices.Contains(what.states, c.state()); !fits && len(m.IDs) > 0 {
+		named := len(m.IDs) > 0
+		switch fits := slices.Contains(what.states, c.state()); {
+		case !fits && named:
 			return &exitError{exitPermanent, fmt.Errorf("%s is %s: only calls that are %s can be %s; nothing was done", c.ID, c.State, words(what.states), what.verb)}
-		} else if fits && (len(m.IDs) > 0 || what.fits == nil || what.fits(&c, asked)) {
-			calls = append(calls, due{c, now.Add(time.Duration(len(calls)) * what.every)})
+		case !fits:
+			continue
+		case !named && what.spares != nil && what.spares(&c):
+			spared += one(c.doubtful())
+			continue
 		}
+		doubtful += one(c.doubtful())
+		calls = append(calls, due{c, now.Add(time.Duration(len(calls)) * what.every)})
+	}
+	if what.doubt {
+		sh.sayDoubt(spared, doubtful, what)
 	}
 	if m.DryRun {
 		return m.preview(sh, what, calls, now)
 	}
 	return m.carryOut(sh, d, what, calls)
+}
+
+// sayDoubt tells of writes of which nobody knows whether they were carried out.
+func (sh *shell) sayDoubt(spared, meant int, what deed) {
+	if spared > 0 {
+		sh.say("heed: %d unknown write(s) are left out: they may have been carried out, and would be twice if they were. "+
+			"Look at the provider first; then name them, or write --state unknown", spared)
+	}
+	if meant > 0 {
+		sh.say("heed: %d of those that are %s are unknown writes: each that was carried out is done twice", meant, what.verb)
+	}
+}
+
+// doubtful tells that nobody knows whether the call was carried out, and that
+// to send it again may do it twice.
+func (c *callRow) doubtful() bool { return c.state() == queue.Unknown && !c.Repeatable }
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // words lists states.
@@ -228,7 +264,7 @@ type callsReplayCmd struct {
 
 // Help is what heed calls replay --help says beside the flags.
 func (callsReplayCmd) Help() string {
-	return `A replayed call starts anew: with its first attempt, and with the idempotency key that it had. Without --state it takes the dead and quarantined ones, and of the unknown those that can be repeated without harm; other unknown writes may have taken effect and must be named or asked for with --state unknown.
+	return `A replayed call starts anew: with its first attempt, and with the idempotency key that it had. It takes the dead and quarantined ones, and of the unknown those that can be repeated without harm; other unknown writes may have taken effect, are left out of --state broken too, and must be named or asked for with --state unknown. Cancelled ones must be named or asked for as well.
 
 Examples:
 
@@ -248,10 +284,9 @@ func (c *callsReplayCmd) Run(sh *shell) error {
 	}
 	states := []queue.State{queue.Dead, queue.Quarantined, queue.Unknown, queue.Cancelled}
 	return c.run(sh, deed{
-		verb: "replayed", would: "would be replayed", states: states, every: every, batch: 1,
-		fits: func(call *callRow, chosen bool) bool {
-			s := call.state()
-			return chosen || s != queue.Cancelled && (s != queue.Unknown || call.Repeatable)
+		verb: "replayed", would: "would be replayed", states: states, every: every, batch: 1, doubt: true,
+		spares: func(call *callRow) bool {
+			return (call.state() == queue.Cancelled || call.doubtful()) && !c.asksFor(call.state())
 		},
 		do: onePerRequest(func(ctx context.Context, d *desk, call *due) error {
 			again := map[string]string{"at": moment(call.At)}

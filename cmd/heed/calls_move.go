@@ -27,7 +27,7 @@ type callsExportCmd struct {
 
 // Help is what heed calls export --help says beside the flags.
 func (callsExportCmd) Help() string {
-	return `One envelope a line: the whole call in the clear, as heed calls import and POST /_heed/calls take it. Without --state it takes what is queued, dead, quarantined or unknown, but no write that may have been carried out and cannot be repeated without harm: whoever imports it sends it. Callbacks stay here. Calls whose request is erased, as after a success, are left out. What is exported stays in the queue: before an import elsewhere pause the endpoint, and cancel the calls after it, or both will send them.
+	return `One envelope a line: the whole call in the clear, as heed calls import and POST /_heed/calls take it. Without --state it takes what is queued, dead, quarantined or unknown, but no write that may have been carried out and cannot be repeated without harm: whoever imports it sends it. Such a write must be named, or asked for with --state unknown. Callbacks stay here. Calls whose request is erased, as after a success, are left out. What is exported stays in the queue: before an import elsewhere pause the endpoint, and cancel the calls after it, or both will send them.
 
 Examples:
 
@@ -68,7 +68,7 @@ func (c *callsExportCmd) Run(sh *shell) error {
 			return err
 		}
 	}
-	text, err := json.Marshal(map[string]any{"filter": chosen, "why": c.Why})
+	text, err := json.Marshal(map[string]any{"filter": chosen, "why": c.Why, "leave_doubtful": !c.asked()})
 	if err != nil {
 		return err
 	}
@@ -85,10 +85,12 @@ func (c *callsExportCmd) Run(sh *shell) error {
 	return out.keep()
 }
 
+// asked tells whether writes that may have been carried out are meant too.
+func (c *callsExportCmd) asked() bool { return len(c.IDs) > 0 || c.asksFor(queue.Unknown) }
+
 // count says how many calls an export would look at.
 func (c *callsExportCmd) count(sh *shell, d *desk, chosen chosenCalls) error {
-	asked := len(chosen.States)+len(chosen.IDs) > 0
-	if !asked {
+	if len(chosen.States)+len(chosen.IDs) == 0 {
 		chosen.States = []string{queue.Queued.String(), queue.Dead.String(), queue.Quarantined.String(), queue.Unknown.String()}
 	}
 	n := 0
@@ -96,7 +98,7 @@ func (c *callsExportCmd) count(sh *shell, d *desk, chosen chosenCalls) error {
 		if err != nil {
 			return err
 		}
-		if call.Endpoint != "_callback" && (asked || call.state() != queue.Unknown || call.Repeatable) {
+		if call.Endpoint != "_callback" && (c.asked() || !call.doubtful()) {
 			n++
 		}
 	}

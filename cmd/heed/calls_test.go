@@ -20,7 +20,8 @@ import (
 
 // TestOperatorScripts runs the command lines of testdata/calls/*.txtar. Each
 // script has a gateway of its own, whose admin port is the heed.yaml of its
-// folder, and whose endpoint pay takes what says "good" and refuses the rest.
+// folder, and whose endpoint pay takes what says "good", answers what says "broke" with 500,
+// and refuses the rest.
 func TestOperatorScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "calls"),
@@ -64,6 +65,10 @@ endpoints:
 // pay is the API behind the gateway.
 func pay(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
+	if strings.Contains(string(body), "broke") {
+		http.Error(w, "done, perhaps", http.StatusInternalServerError)
+		return
+	}
 	if !strings.Contains(string(body), "good") {
 		http.Error(w, "no such account", http.StatusUnprocessableEntity)
 		return

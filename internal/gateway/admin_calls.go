@@ -29,7 +29,7 @@ import (
 //	POST  /_heed/calls/replay       {"filter", "rate", "expires", "dry_run"}
 //	POST  /_heed/calls/cancel       {"filter", "dry_run"}
 //	POST  /_heed/calls/purge        {"filter", "dry_run"}
-//	POST  /_heed/calls/export       {"filter", "why"}    envelopes, one a line; the audit log is told
+//	POST  /_heed/calls/export       {"filter", "why", "leave_doubtful"}  envelopes, one a line; the audit log is told
 //	POST  /_heed/calls/import       envelopes, one a line
 //	GET   /_heed/queue                                   counts, and the gates of the quota keys
 //

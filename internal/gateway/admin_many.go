@@ -44,6 +44,9 @@ type order struct {
 	Expires time.Time `json:"expires"`
 	DryRun  bool      `json:"dry_run"`
 	Why     string    `json:"why"`
+	// LeaveDoubtful leaves out of an export the writes that may have been carried
+	// out, although their state is asked for.
+	LeaveDoubtful bool `json:"leave_doubtful"`
 }
 
 // done is what came of it. Calls lists the first of them.
@@ -327,7 +330,7 @@ func (d *desk) export() error {
 		return wrong("say why: the audit log keeps it")
 	}
 	enc := json.NewEncoder(d.w)
-	n, asked := 0, len(o.Filter.States)+len(o.Filter.IDs) > 0
+	n, asked := 0, len(o.Filter.States)+len(o.Filter.IDs) > 0 && !o.LeaveDoubtful
 	err := d.each(&o.Filter, []queue.State{queue.Queued, queue.Dead, queue.Quarantined, queue.Unknown}, func(f *queue.Facts) error {
 		if f.Endpoint == callbackEndpoint || f.Endpoint == watchEndpoint || !asked && f.State == queue.Unknown && !f.Repeatable {
 			return nil
