@@ -51,8 +51,7 @@ Examples:
 
 // Run prints the list.
 func (c *callsListCmd) Run(sh *shell) error {
-	now := time.Now()
-	chosen, err := c.chosen(now)
+	chosen, err := c.chosen(time.Now())
 	if err != nil {
 		return err
 	}
@@ -68,6 +67,12 @@ func (c *callsListCmd) Run(sh *shell) error {
 	if c.After != "" {
 		q.Set("after", c.After)
 	}
+	held := map[string]standing{}
+	if !c.JSON {
+		if held, err = d.held(sh.ctx); err != nil {
+			return err
+		}
+	}
 	for shown := 0; ; {
 		size := pageSize
 		if c.Limit > 0 {
@@ -77,7 +82,7 @@ func (c *callsListCmd) Run(sh *shell) error {
 		if err != nil {
 			return err
 		}
-		if err := c.print(sh, p.Calls, shown == 0, now); err != nil {
+		if err := c.print(sh, p.Calls, held, shown == 0); err != nil {
 			return err
 		}
 		shown += len(p.Calls)
@@ -93,7 +98,7 @@ func (c *callsListCmd) Run(sh *shell) error {
 }
 
 // print writes one page.
-func (c *callsListCmd) print(sh *shell, page []json.RawMessage, first bool, now time.Time) error {
+func (c *callsListCmd) print(sh *shell, page []json.RawMessage, held map[string]standing, first bool) error {
 	if c.JSON {
 		for _, text := range page {
 			if _, err := fmt.Fprintf(sh.out, "%s\n", text); err != nil {
@@ -112,15 +117,19 @@ func (c *callsListCmd) print(sh *shell, page []json.RawMessage, first bool, now 
 		_, err := fmt.Fprintln(sh.out, "no calls")
 		return err
 	}
-	return sh.callTable(rows, now)
+	return sh.callTable(rows, held, time.Now())
 }
 
-// callTable prints calls for people.
-func (sh *shell) callTable(rows []callRow, now time.Time) error {
+// callTable prints calls for people. held are the endpoints that are held back.
+func (sh *shell) callTable(rows []callRow, held map[string]standing, now time.Time) error {
 	t := grid{{"ID", "STATE", "ENDPOINT", "CALL", "AGE", "NEXT", "TRIES", "LAST", "REASON"}}
 	for i := range rows {
 		c := &rows[i]
-		t = append(t, []string{c.ID, c.State, c.Endpoint, c.Method + " " + c.Path, ago(c.Created, now), c.next(now),
+		next := c.next(now)
+		if h, is := held[c.Endpoint]; is && !c.NextAt.IsZero() {
+			next = h.Mode
+		}
+		t = append(t, []string{c.ID, c.State, c.Endpoint, c.Method + " " + c.Path, ago(c.Created, now), next,
 			strconv.Itoa(c.Attempts), c.last(), c.Reason})
 	}
 	return t.write(sh.out, columns{Width: sh.width(), Wrap: []int{3}})

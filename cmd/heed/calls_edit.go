@@ -95,6 +95,9 @@ func (c *callsEditCmd) Run(sh *shell) error {
 		return err
 	}
 	sh.say("heed: %s is at revision %d", call.ID, call.Revision)
+	if c.Body != nil && c.IdempotencyKey == nil && call.Request != nil && call.Request.Key != "" {
+		sh.say("heed: its idempotency key is the one it had, which a provider that has seen it refuses with another body; --idempotency-key NEW gives it another")
+	}
 	switch {
 	case !c.Replay && call.state() == queue.Queued:
 		sh.say("heed: it is %s, and is sent as it says now", call.State)

@@ -153,7 +153,7 @@ func (m *manyFlags) preview(sh *shell, what deed, calls []due, now time.Time) er
 		rows[i] = calls[i].callRow
 	}
 	if len(rows) > 0 {
-		if err := sh.callTable(rows, now); err != nil {
+		if err := sh.callTable(rows, nil, now); err != nil {
 			return err
 		}
 		if more := len(calls) - len(rows); more > 0 {

@@ -23,7 +23,7 @@ func TestAReasonIsNotBrokenInTheList(t *testing.T) {
 	now := time.Now()
 	row := callRow{ID: queue.NewID(now), State: "unknown", Endpoint: "payments", Method: "POST", Path: "/charges/{id}/refunds",
 		Created: now, Attempts: 1, Status: 500, Class: "transient", Reason: "not-repeatable"}
-	if err := sh.callTable([]callRow{row}, now); err != nil {
+	if err := sh.callTable([]callRow{row}, nil, now); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), " not-repeatable\n") {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/heedproject/heed/internal/app"
@@ -39,7 +40,7 @@ type configCheck struct {
 
 // Help is what heed config check --help says beside the flags.
 func (configCheck) Help() string {
-	return `Exits with 0 when the file can be used and with 2 when not. Warnings tell of settings that are valid and do not fit together, and of the folder and the key files of the queue where they are not on this machine. Nothing secret is read.
+	return `Exits with 0 when the file can be used and with 2 when not. Warnings tell of settings that are valid and do not fit together, and of the folder and the key files of the queue where they are not on this machine; notes, of environment variables that are not set here. Nothing secret is shown.
 
 Examples:
 
@@ -57,9 +58,12 @@ func (c *configCheck) Run(sh *shell) error {
 	if err != nil {
 		return usage(err)
 	}
-	warnings = append(warnings, append(missingFolder(cfg), missingKeys(cfg)...)...)
+	warnings = slices.Concat(warnings, missingFolder(cfg), missingKeys(cfg))
 	for _, w := range warnings {
 		sh.say("heed: warning: %v", w)
+	}
+	for _, w := range sh.missingSecrets(cfg) {
+		sh.say("heed: note: %v", w)
 	}
 	if c.Strict && len(warnings) > 0 {
 		return usage(fmt.Errorf("%d warning(s) in %s, and --strict", len(warnings), name))
@@ -81,6 +85,18 @@ func missingFolder(cfg *config.Config) []config.Warning {
 	}
 	return []config.Warning{{File: cfg.File, Path: "queue.path", Message: "there is no folder " + dir + " on this machine",
 		Remedy: "make it, or name a file in one that exists: heed up does not start without"}}
+}
+
+// missingSecrets tells of environment variables that are not set here: without
+// them heed up does not start. That is no warning, as it may run elsewhere.
+func (sh *shell) missingSecrets(cfg *config.Config) (all []config.Warning) {
+	for path, s := range cfg.Secrets() {
+		if name, ok := s.Variable(); ok && sh.value(name) == "" {
+			all = append(all, config.Warning{File: cfg.File, Path: path, Message: "the environment variable " + name + " is empty or not set here",
+				Remedy: "set it where heed up runs, which does not start without"})
+		}
+	}
+	return all
 }
 
 // missingKeys warns of key files that are not there: without them heed up does

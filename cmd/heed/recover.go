@@ -37,10 +37,8 @@ Examples:
 
 // recovering is an endpoint as the admin port shows it.
 type recovering struct {
-	Name string `json:"name"`
-	Hold *struct {
-		Mode string `json:"mode"`
-	} `json:"hold"`
+	Name     string    `json:"name"`
+	Hold     *standing `json:"hold"`
 	Recovery *struct {
 		Phase       string    `json:"phase"`
 		Since       time.Time `json:"since"`
@@ -79,6 +77,8 @@ func (r *recovering) lacks(now time.Time) (kind, text string) {
 	p := r.Recovery
 	window := time.Duration(p.Window * float64(time.Second))
 	switch {
+	case r.Hold != nil && r.Hold.Mode == "paused":
+		return "pause", "it is paused, so that no call can show whether it is well: heed resume " + r.Name
 	case r.phase() == phaseDraining:
 		return "flight", "the calls in flight have to end first"
 	case p.Attempts < p.Enough:

@@ -26,7 +26,7 @@ type waitingCmd struct {
 
 // Help is what heed waiting --help says beside the flags.
 func (waitingCmd) Help() string {
-	return `One line per waiting call: which endpoint, what for (retry_after, quota, backoff, pace, concurrency, breaker, token), since when and until when as far as that is known.
+	return `One line per waiting call: which endpoint, what for (retry_after, quota, backoff, pace, concurrency, breaker, token), since when and until when as far as that is known. Before them the endpoints that an operator holds back, whose queued calls wait too.
 
 Examples:
 
@@ -52,9 +52,17 @@ func (c *waitingCmd) Run(sh *shell) error {
 	}
 	var list struct {
 		Waiting []heed.Waiter `json:"waiting"`
+		Held    []standing    `json:"held"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
 		return fmt.Errorf("what listens on %s is not the admin port of heed: %w", addr, err)
+	}
+	if len(list.Waiting)+len(list.Held) == 0 {
+		_, err := fmt.Fprintln(sh.out, "nothing waits")
+		return err
+	}
+	if _, err := io.WriteString(sh.out, heldLines(list.Held)); err != nil {
+		return err
 	}
 	return table(sh.out, list.Waiting, time.Now())
 }
@@ -126,8 +134,7 @@ func ask(ctx context.Context, addr, path, token string) ([]byte, error) {
 // table prints the waiting calls for people.
 func table(out io.Writer, list []heed.Waiter, now time.Time) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "nothing waits")
-		return err
+		return nil
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ENDPOINT\tCALL\tATTEMPT\tFOR\tSINCE\tUNTIL\tAHEAD\tTENANT")

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"iter"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -36,27 +37,35 @@ func (l *linter) warn(path, remedy, format string, args ...any) {
 }
 
 func (l *linter) secrets(c *Config) {
-	check := func(path string, s Secret) {
+	for path, s := range c.Secrets() {
 		if s.Inline() {
 			l.warn(path, "write env:NAME or file:/path", "the secret itself stands in the file, for everybody who can read it")
 		}
 	}
-	check("listen.admin_token", c.Listen.AdminToken)
-	if q := c.Queue; q != nil {
-		check("queue.dsn", q.DSN)
-		check("queue.callbacks.secret", q.Callbacks.Secret)
-		for i, key := range q.Keys {
-			check(fmt.Sprintf("queue.keys[%d]", i), key)
+}
+
+// Secrets are those that the configuration names, by where it does. Some may be
+// empty.
+func (c *Config) Secrets() iter.Seq2[string, Secret] {
+	return func(yield func(string, Secret) bool) {
+		more := yield("listen.admin_token", c.Listen.AdminToken)
+		next := func(path string, s Secret) { more = more && yield(path, s) }
+		if q := c.Queue; q != nil {
+			next("queue.dsn", q.DSN)
+			next("queue.callbacks.secret", q.Callbacks.Secret)
+			for i, key := range q.Keys {
+				next(fmt.Sprintf("queue.keys[%d]", i), key)
+			}
 		}
-	}
-	for i, client := range c.Clients {
-		check(fmt.Sprintf("clients[%d].token", i), client.Token)
-	}
-	for _, e := range c.Endpoints {
-		at := "endpoints." + e.Name + ".auth."
-		check(at+"value", e.Auth.Value)
-		check(at+"user", e.Auth.User)
-		check(at+"password", e.Auth.Password)
+		for i, client := range c.Clients {
+			next(fmt.Sprintf("clients[%d].token", i), client.Token)
+		}
+		for _, e := range c.Endpoints {
+			at := "endpoints." + e.Name + ".auth."
+			next(at+"value", e.Auth.Value)
+			next(at+"user", e.Auth.User)
+			next(at+"password", e.Auth.Password)
+		}
 	}
 }
 
@@ -226,6 +235,25 @@ func (l *linter) transport(e *Endpoint) {
 	if t := e.Auth.TokenURL; t != nil && t.Scheme == "http" && !local(t.Hostname()) {
 		l.warn("auth.token_url", "use https", "the password travels unencrypted")
 	}
+	if e.URL == nil {
+		return
+	}
+	if ip, closed := inside(e.URL.Hostname()); closed && !slices.ContainsFunc(e.Networks, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+		l.warn("url", "write networks: ["+netip.PrefixFrom(ip, ip.BitLen()).String()+"], or the range that it is in",
+			"%s is an address of this machine or its own network, which heed does not dial unless it is told to: each call would be a 502",
+			e.URL.Hostname())
+	}
+}
+
+// inside is the address that a URL names without asking anybody, and whether it
+// is one that is not dialed by itself.
+func inside(host string) (netip.Addr, bool) {
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	ip, err := netip.ParseAddr(host)
+	ip = ip.Unmap().WithZone("")
+	return ip, err == nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified())
 }
 
 func local(host string) bool {

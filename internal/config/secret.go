@@ -41,6 +41,10 @@ func (s Secret) Format(f fmt.State, verb rune) {
 // MarshalText returns the reference.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// Variable is the name of the environment variable that holds the secret, if one
+// does.
+func (s Secret) Variable() (string, bool) { return strings.CutPrefix(string(s), fromEnv) }
+
 // Inline tells that the secret itself stands in the file.
 func (s Secret) Inline() bool { return s != "" && strings.HasPrefix(s.String(), fromValue) }
 

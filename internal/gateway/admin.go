@@ -107,7 +107,7 @@ func (g *Gateway) showWaiting(w http.ResponseWriter, _ *http.Request) {
 		list = append(list, rt.Transport.Waiting()...)
 	}
 	slices.SortFunc(list, func(a, b heed.Waiter) int { return a.Since.Compare(b.Since) })
-	reply(w, map[string]any{"waiting": list})
+	reply(w, map[string]any{"waiting": list, "held": g.held()})
 }
 
 func (g *Gateway) showGates(w http.ResponseWriter, _ *http.Request) {

@@ -22,12 +22,13 @@ func (s *span) until() (time.Time, error) {
 	if s.For != "" {
 		d, ok := readBudget(s.For)
 		if !ok || !s.Until.IsZero() {
-			return now, wrong("give either until, or for as a duration such as 10m")
+			return now, wrong(`send a JSON object with either "until", a time to come, or "for", a duration such as "10m"`)
 		}
 		return now.Add(d), nil
 	}
 	if !s.Until.After(now) {
-		return now, wrong("until is a time to come, such as %s", now.Add(time.Hour).UTC().Format(time.RFC3339))
+		return now, wrong(`send a JSON object with "for", such as {"for": "10m"}, or with "until", a time to come such as {"until": %q}`,
+			now.Add(time.Hour).UTC().Format(time.RFC3339))
 	}
 	return s.Until, nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -144,6 +146,24 @@ func (g *Gateway) Held(name string) (Hold, bool) {
 		return Hold{}, false
 	}
 	return h, held
+}
+
+// heldEndpoint is one that is held back, as the admin port tells it.
+type heldEndpoint struct {
+	Endpoint string `json:"endpoint"`
+	Hold
+}
+
+// held lists the endpoints that are held back, by name.
+func (g *Gateway) held() []heldEndpoint {
+	list := []heldEndpoint{}
+	for name := range g.current.Load().routes {
+		if h, is := g.Held(name); is {
+			list = append(list, heldEndpoint{name, h})
+		}
+	}
+	slices.SortFunc(list, func(a, b heldEndpoint) int { return strings.Compare(a.Endpoint, b.Endpoint) })
+	return list
 }
 
 // The problems of endpoints that are held back.
