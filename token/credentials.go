@@ -70,6 +70,7 @@ func formHeader() http.Header {
 
 var (
 	errNoGrant  error = why("the answer has no access_token: check the url")
+	errLarge    error = why("the answer is larger than 1 MiB, which no token is: check the url")
 	errBadGrant error = why("the token cannot be put into a header")
 )
 
@@ -81,7 +82,7 @@ func (a *answer) grant() (Token, error) {
 		Expires json.RawMessage `json:"expires_in"`
 	}
 	if json.Unmarshal(a.body, &said) != nil || said.Access == "" {
-		return Token{}, a.fail(errNoGrant)
+		return Token{}, a.noGrant()
 	}
 	if said.Type == "" || strings.EqualFold(said.Type, "bearer") {
 		said.Type = "Bearer"
@@ -95,6 +96,16 @@ func (a *answer) grant() (Token, error) {
 		t.Expires = a.sent.Add(life)
 	}
 	return t, nil
+}
+
+// noGrant is the error of a 2xx without a token. Some issuers refuse in one,
+// with the code that belongs into a 400.
+func (a *answer) noGrant() *Error {
+	e := a.fail(errNoGrant)
+	if said := Answered(e.Op, http.StatusBadRequest, codeIn(a.body)); said.Code != "" {
+		e.Code, e.Refused, e.Err = said.Code, said.Refused, said.Err
+	}
+	return e
 }
 
 // visible tells whether s is printable ASCII, as the value of a header that

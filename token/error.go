@@ -50,7 +50,8 @@ type Error struct {
 	Err     error
 }
 
-// Error implements error.
+// Error implements error. The cause is masked: net/http quotes what it cannot
+// read, and an issuer that echoes the request has the credential quoted.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("token source: ")
@@ -65,7 +66,7 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, " (%s)", e.Code)
 	}
 	if e.Err != nil {
-		fmt.Fprintf(&b, ": %v", e.Err)
+		b.WriteString(": " + e.Why())
 	}
 	if !e.RetryAt.IsZero() {
 		b.WriteString("; not tried again before " + e.RetryAt.UTC().Format(time.RFC3339))
@@ -84,6 +85,9 @@ func (e *Error) Why() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// MarshalText returns the text of Error, so that no encoder looks at the cause.
+func (e *Error) MarshalText() ([]byte, error) { return []byte(e.Error()), nil }
 
 // withRetry returns err as an Error of its own that carries the instant.
 func withRetry(err error, at time.Time) *Error {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	answerMax = 1 << 20   // bytes of an issuer's answer that are read
+	answerMax = 1 << 20   // bytes of an issuer's answer that are taken
 	retryMax  = time.Hour // of an issuer's Retry-After that is believed
 )
 
@@ -63,13 +63,16 @@ func (i issuer) post(ctx context.Context, header http.Header, body string) (*ans
 		return nil, a.fail(cause(ctx, bare(err)))
 	}
 	defer a.Body.Close()
-	a.body, err = io.ReadAll(io.LimitReader(a.Body, answerMax))
+	a.body, err = io.ReadAll(io.LimitReader(a.Body, answerMax+1))
 	a.from.Status = a.StatusCode
 	if a.StatusCode/100 != 2 {
 		return nil, a.reject()
 	}
 	if err != nil {
 		return nil, a.fail(cause(ctx, err))
+	}
+	if len(a.body) > answerMax {
+		return nil, a.fail(errLarge)
 	}
 	return a, nil
 }
