@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -288,6 +289,56 @@ func TestNoShutKeyIsForgottenAmongManyOthers(t *testing.T) {
 		}
 		if p.count() != keys || len(tr.Gates()) != keys {
 			t.Errorf("the server saw %d requests within the minute, want one for each of %d keys; %d keys are remembered", p.count(), keys, len(tr.Gates()))
+		}
+	})
+}
+
+// shutting is a Transport of which n keys are shut for a minute; next is a call
+// for one more.
+func shutting(t *testing.T, n int) (tr *heed.Transport, next func()) {
+	t.Helper()
+	keys := 0
+	tr = &heed.Transport{Base: plays(says(429, "", "Retry-After", "60")), Policy: within(time.Second), QuotaKey: func(*http.Request) string {
+		keys++
+		return fmt.Sprint("key-", keys)
+	}}
+	next = func() {
+		if resp, err := tr.RoundTrip(request(t, "GET", "")); err == nil {
+			resp.Body.Close()
+		}
+	}
+	for range n {
+		next()
+	}
+	return tr, next
+}
+
+func TestANewKeyDoesNotLookAtAllThatAreShut(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const keys, calls = 3000, 200
+		_, next := shutting(t, keys)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range calls {
+			next()
+		}
+		runtime.ReadMemStats(&after)
+		// The list of what could go has an entry for each of them.
+		if got := (after.TotalAlloc - before.TotalAlloc) / calls; got > 24*keys {
+			t.Errorf("a call for a new key takes %d bytes beside %d keys that are shut", got, keys)
+		}
+	})
+}
+
+func TestKeysThatWereShutAreForgottenOnceTheyAreOpen(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		tr, next := shutting(t, 3000)
+		time.Sleep(time.Hour)
+		for range 1000 {
+			next()
+		}
+		if got := len(tr.Gates()); got > 1024 {
+			t.Errorf("%d keys are remembered an hour after 3000 were shut", got)
 		}
 	})
 }

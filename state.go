@@ -31,6 +31,7 @@ type state struct {
 	recent atomic.Pointer[gate] // one of gates: most calls want the same as the one before
 	mu     sync.RWMutex
 	gates  map[gateKey]*gate
+	sweep  int // how many gates there are when idle ones are looked for again
 }
 
 // gateKey tells quota keys apart without keeping the credential.
@@ -125,8 +126,9 @@ func (s *state) addGate(k gateKey, endpoint string) *gate {
 	if g := s.gates[k]; g != nil {
 		return g
 	}
-	if len(s.gates) >= maxGates {
+	if len(s.gates) >= max(s.sweep, maxGates) {
 		s.dropIdle(time.Now())
+		s.sweep = len(s.gates) / 4 * 5 // where nothing can go, not at every new key
 	}
 	var raw [8]byte
 	binary.LittleEndian.PutUint64(raw[:], k.cred)
@@ -144,8 +146,8 @@ func (s *state) addGate(k gateKey, endpoint string) *gate {
 	return g
 }
 
-// dropIdle forgets a quarter of the gates: those that nobody uses, and of them
-// first those that hold nobody back, then those used longest ago.
+// dropIdle forgets gates that nobody uses until three quarters of maxGates are
+// left: first those that hold nobody back, and of them those used longest ago.
 func (s *state) dropIdle(now time.Time) {
 	type idle struct {
 		key  gateKey
@@ -170,7 +172,7 @@ func (s *state) dropIdle(now time.Time) {
 		return cmp.Compare(a.used, b.used)
 	})
 	s.recent.Store(nil)
-	for _, g := range list[:min(len(list), maxGates/4)] {
+	for _, g := range list[:min(len(list), len(s.gates)-maxGates/4*3)] {
 		if g.shut && len(s.gates) < maxShut {
 			return // who forgets a shut gate sends too early
 		}
