@@ -79,6 +79,9 @@ func (o *op) spoil(err error) {
 	case errors.Is(err, errTooLarge): // it would be so again
 		o.err = fmt.Errorf("%w of an answer that is verified in full: raise it, or verify the head only", err)
 		o.verdict = classify.Verdict{Class: classify.Permanent, Executed: classify.Yes, Rule: "larger than the spool limit"}
+	case errors.Is(err, errInflated):
+		o.err = fmt.Errorf("%w: verify the head only if that is what it is meant to be", err)
+		o.verdict = classify.Verdict{Class: classify.Permanent, Executed: classify.Yes, Rule: "inflates too far"}
 	case o.verdict.Class == classify.Truncated && !isType[*classify.Defect](err):
 		o.failure = o.bodyFailure(err)
 		if o.failure == classify.Canceled {
@@ -97,18 +100,24 @@ func (o *op) complete(body io.Reader, size int64) (known bool, err error) {
 	if !known {
 		return false, nil
 	}
-	left := min(max(maxInflation*size, 1<<20), o.p.Verify.SpoolLimit)
-	return classify.Complete(o.resp.Header.Get("Content-Type"), &inflating{text, o, left})
+	r := &inflating{Reader: text, o: o, left: max(maxInflation*size, 1<<20), beyond: errInflated}
+	if limit := o.p.Verify.SpoolLimit; limit < r.left {
+		r.left, r.beyond = limit, errTooLarge
+	}
+	return classify.Complete(o.resp.Header.Get("Content-Type"), r)
 }
 
 // maxInflation is how many times its size on the wire a document may have.
 const maxInflation = 100
 
+var errInflated = fmt.Errorf("the body inflates to more than 1 MiB and %d times its size", maxInflation)
+
 // inflating bounds what checking a body may cost.
 type inflating struct {
 	io.Reader
-	o    *op
-	left int64
+	o      *op
+	left   int64
+	beyond error // what it is to have more
 }
 
 func (r *inflating) Read(p []byte) (int, error) {
@@ -120,7 +129,7 @@ func (r *inflating) Read(p []byte) (int, error) {
 	}
 	n, err := r.Reader.Read(p)
 	if r.left -= int64(n); r.left < 0 {
-		return n, errTooLarge
+		return n, r.beyond
 	}
 	return n, err
 }

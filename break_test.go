@@ -189,12 +189,22 @@ func verifying(budget time.Duration) policy.Policy {
 	return pol
 }
 
-func TestAnAnswerThatInflatesTooFarIsPermanentlyTooLarge(t *testing.T) {
+func TestAnAnswerThatInflatesTooFarSaysThatItDoes(t *testing.T) {
 	p := plays(says(200, zipped(t, 8<<20), "Content-Type", "application/json", "Content-Encoding", "gzip"))
 	resp, err := (&heed.Transport{Base: p, Policy: verifying(time.Minute)}).RoundTrip(request(t, "GET", ""))
 	e := refused(t, resp, err)
-	if e.Reason != heed.PermanentFailure || p.count() != 1 || p.open != 0 || !strings.Contains(e.Err.Error(), "larger than the limit") {
+	if e.Reason != heed.PermanentFailure || p.count() != 1 || p.open != 0 || !strings.Contains(e.Error(), "inflates to more than 1 MiB and 100 times its size") {
 		t.Errorf("got %v after %d attempts, %d answers open", err, p.count(), p.open)
+	}
+}
+
+func TestAnAnswerThatInflatesBeyondTheSpoolLimitNamesThat(t *testing.T) {
+	p := plays(says(200, zipped(t, 900<<10), "Content-Type", "application/json", "Content-Encoding", "gzip"))
+	pol := verifying(time.Minute)
+	pol.Verify.SpoolLimit = 64 << 10
+	resp, err := (&heed.Transport{Base: p, Policy: pol}).RoundTrip(request(t, "GET", ""))
+	if e := refused(t, resp, err); e.Reason != heed.PermanentFailure || !strings.Contains(e.Error(), "larger than the limit") {
+		t.Errorf("got %v", err)
 	}
 }
 
