@@ -106,6 +106,9 @@ func (s *Store) claim(ctx context.Context, now time.Time, ask queue.Ask, first b
 		if late && first {
 			return errOverdue
 		}
+		if late { // more than one rescue ends: what is due may lie behind them, unread
+			c.next = c.at
+		}
 		if ready := c.ready(views); len(ready) > 0 {
 			return c.take(ready)
 		}

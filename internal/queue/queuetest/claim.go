@@ -81,6 +81,19 @@ var claimFacts = []fact{
 		}
 		r.same("claims", ids(b.Claims), []string{"a"})
 	}},
+	{"WhoGotLessThanAskedForIsToldToAskAgainWhileMoreIsDueBehindWhatHasExpired", func(r *rig) {
+		// What a store passes over in one claim ends between the first and the
+		// last of those that are due: 4096 calls, when 256 were ended before.
+		r.enqueue(many(4096+256-3, "late", func(c *queue.Call) { c.Expires = r.now.Add(time.Second) })...)
+		r.pass(time.Minute)
+		r.enqueue(many(12, "a", func(*queue.Call) {})...)
+		for left := 12; left > 0; {
+			b := r.ask(queue.Ask{Max: 16, Lease: lease})
+			if left -= len(b.Claims); left > 0 && !b.Next.Equal(r.now) {
+				r.Fatalf("ask again, while %d are due: got %v, want at once", left, b.Next)
+			}
+		}
+	}},
 	{"AClaimCarriesSoManyBytesAndTheRestIsToBeHadAtOnce", func(r *rig) {
 		r.enqueue(many(7, "a", func(c *queue.Call) { c.Body = make([]byte, 10_000) })...)
 		ask := queue.Ask{Max: 10, Lease: lease, Bytes: 35_000}
