@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -161,6 +162,9 @@ func refusalOf(e *heed.Error) refusal {
 	}
 	k.explainEnd(e)
 	p := k.describe()
+	if e.Reason == heed.NotAllowed {
+		p.Detail = fmt.Sprintf("The allow list of %s does not have %s for this path. %s", e.Endpoint, e.Method, p.Detail)
+	}
 	if said := lastSaid(e); said != "" && blames[e.Reason] {
 		p.Detail = said + " " + p.Detail
 	}

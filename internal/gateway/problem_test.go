@@ -217,3 +217,13 @@ func TestUpstreamThatIsNotThere(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+func TestWhatIsNotAllowedIsNamed(t *testing.T) {
+	r := upstream(t, func(http.ResponseWriter, *http.Request) {}, func(r *rig, tr *heed.Transport) {
+		tr.Policy.Allow = []policy.Allow{{Methods: []string{"GET"}, Path: "/items/**"}}
+	})
+	p := wantProblem(t, r.get("/api/patrons/1234567", nil), 403, "not-allowed")
+	if !strings.HasPrefix(p.Detail, "The allow list of api does not have GET for this path. ") {
+		t.Errorf("got %q, want endpoint and method", p.Detail)
+	}
+}
