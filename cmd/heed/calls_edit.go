@@ -124,6 +124,9 @@ func (c *callsEditCmd) replayable(sh *shell, d *desk) error {
 		return &exitError{exitPermanent, fmt.Errorf("%s is %s: only calls that are broken or cancelled are sent again; nothing was changed. "+
 			"What waits is sent as it is edited: leave --replay out", call.ID, call.State)}
 	}
+	if call.doubtful() {
+		sh.say("heed: %s is an unknown write: if it was carried out before, it is done twice", call.ID)
+	}
 	return nil
 }
 
