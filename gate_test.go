@@ -53,7 +53,7 @@ func TestThePermitIsHeldUntilTheBodyIsClosed(t *testing.T) {
 func TestACallThatRestsIsListedWithItsReason(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		tr := &heed.Transport{Base: plays(says(429, "", "Retry-After", "20"), says(200, ""))}
-		ctx := heed.WithCall(t.Context(), heed.Call{CorrelationID: "job-7", Tenant: "a", Priority: 3})
+		ctx := heed.WithCall(t.Context(), heed.Call{CorrelationID: "job-7", QueueID: "06f3", Tenant: "a", Priority: 3})
 		go func() {
 			if resp, err := tr.RoundTrip(request(t, "GET", "").WithContext(ctx)); err == nil {
 				resp.Body.Close()
@@ -61,7 +61,7 @@ func TestACallThatRestsIsListedWithItsReason(t *testing.T) {
 		}()
 		time.Sleep(5 * time.Second)
 		got := tr.Waiting()
-		if len(got) != 1 || got[0].For != policy.WaitRetryAfter || got[0].CorrelationID != "job-7" || got[0].Tenant != "a" ||
+		if len(got) != 1 || got[0].For != policy.WaitRetryAfter || got[0].CorrelationID != "job-7" || got[0].QueueID != "06f3" || got[0].Tenant != "a" ||
 			got[0].Priority != 3 || got[0].Attempt != 2 || time.Until(got[0].Until) < 15*time.Second {
 			t.Errorf("waiting: %+v", got)
 		}

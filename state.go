@@ -196,6 +196,7 @@ func (s *state) callID(n uint64) CallID { return CallID(s.seed[0] ^ n*0x9e3779b9
 // Waiter is a call that waits, as Transport.Waiting tells it.
 type Waiter struct {
 	CallID        string            `json:"call_id"`
+	QueueID       string            `json:"queue_id,omitempty"` // under which a queue keeps it
 	CorrelationID string            `json:"correlation_id,omitempty"`
 	Endpoint      string            `json:"endpoint"`
 	Tenant        string            `json:"tenant,omitempty"`
@@ -214,7 +215,7 @@ func (t *Transport) Waiting() []Waiter {
 		for _, w := range g.Waiting() {
 			who := w.Ticket.Info.(*op)
 			list = append(list, Waiter{
-				CallID: who.id.String(), CorrelationID: who.opts.CorrelationID, Endpoint: g.endpoint,
+				CallID: who.id.String(), QueueID: who.opts.QueueID, CorrelationID: who.opts.CorrelationID, Endpoint: g.endpoint,
 				Tenant: w.Ticket.Tenant, Priority: w.Ticket.Priority, Attempt: w.Attempt,
 				For: w.For, Since: w.Since, Until: w.Until, Ahead: w.Ahead,
 			})

@@ -133,6 +133,8 @@ type Call struct {
 	// that is not what it claims to be is handed over too, with the Reason in
 	// its Report, so that the queue can keep it for a person to look at.
 	Queued bool
+	// QueueID is under which name the queue keeps it; Transport.Waiting tells it.
+	QueueID string
 	// Ladder is where a queued call was left; see Report.Ladder.
 	Ladder call.Ladder
 	// Observe is told every step of this call, as Transport.Observe is. nil:

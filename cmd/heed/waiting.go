@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,7 @@ type waitingCmd struct {
 
 // Help is what heed waiting --help says beside the flags.
 func (waitingCmd) Help() string {
-	return `One line per waiting call: which endpoint, what for (retry_after, quota, backoff, pace, concurrency, breaker, token), since when and until when as far as that is known. Before them the endpoints that an operator holds back, whose queued calls wait too.
+	return `One line per waiting call: which endpoint, which call (a queued one by the id that heed calls show takes), what for (retry_after, quota, backoff, pace, concurrency, breaker, token), since when and until when as far as that is known. Before them the endpoints that an operator holds back, whose queued calls wait too.
 
 Examples:
 
@@ -143,7 +144,7 @@ func table(out io.Writer, list []heed.Waiter, now time.Time) error {
 		if !c.Until.IsZero() {
 			until = "in " + round(max(c.Until.Sub(now), 0)).String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s ago\t%s\t%d\t%s\n", c.Endpoint, c.CallID, c.Attempt, c.For,
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s ago\t%s\t%d\t%s\n", c.Endpoint, cmp.Or(c.QueueID, c.CallID), c.Attempt, c.For,
 			round(max(now.Sub(c.Since), 0)), until, c.Ahead, c.Tenant)
 	}
 	return w.Flush()

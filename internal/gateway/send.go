@@ -133,7 +133,7 @@ func (s *sending) send(req *http.Request) *ended {
 	}
 	x := exchange{table: s.table, route: s.route, r: req, asked: asked{Call: heed.Call{
 		CorrelationID: id, Tenant: c.Tenant, Priority: c.Priority, Budget: budget, Key: c.Key,
-		RetryOff: len(c.Header[retryField]) > 0, Queued: true, Ladder: ladderOf(&c.Facts), Observe: s.note,
+		RetryOff: len(c.Header[retryField]) > 0, Queued: true, QueueID: c.ID, Ladder: ladderOf(&c.Facts), Observe: s.note,
 	}}}
 	resp, err := x.send(req.WithContext(heed.WithCall(req.Context(), x.asked.Call)))
 	if err != nil {
