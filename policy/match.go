@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -57,11 +58,18 @@ func (p *Policy) Permits(method, path string) bool {
 		return true
 	}
 	for _, a := range p.Allow {
-		if (len(a.Methods) == 0 || slices.Contains(a.Methods, method)) && (a.Path == "" || Match(a.Path, path)) {
+		if Covers(a.Methods, method) && (a.Path == "" || Match(a.Path, path)) {
 			return true
 		}
 	}
 	return false
+}
+
+// Covers tells whether a list of allowed methods lets method through. An empty
+// one lets all; GET includes HEAD, which asks for no more (RFC 9110 §9.3.2).
+func Covers(methods []string, method string) bool {
+	return len(methods) == 0 || slices.Contains(methods, method) ||
+		method == http.MethodHead && slices.Contains(methods, http.MethodGet)
 }
 
 // GroupOf returns the index of the first path group that path belongs to, or -1.

@@ -130,7 +130,7 @@ func TestAnEmptyAllowListPermitsEverything(t *testing.T) {
 
 func TestTheAllowListPermitsWhatOneOfItsLinesNames(t *testing.T) {
 	p := Policy{Allow: []Allow{
-		{Methods: []string{"GET", "HEAD"}},
+		{Methods: []string{"GET"}},
 		{Methods: []string{"POST"}, Path: "/v6/items/**"},
 		{Path: "/status"},
 	}}
@@ -139,7 +139,9 @@ func TestTheAllowListPermitsWhatOneOfItsLinesNames(t *testing.T) {
 		want         bool
 	}{
 		{"GET", "/anything/at/all", true},
+		{"HEAD", "/anything/at/all", true}, // RFC 9110 §9.3.2
 		{"POST", "/v6/items/1/checkout", true},
+		{"HEAD", "/v6/items/1", true},
 		{"POST", "/v6/patrons", false},
 		{"DELETE", "/v6/items/1", false},
 		{"DELETE", "/status", true},

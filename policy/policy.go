@@ -298,7 +298,7 @@ type Key struct {
 
 // Allow is one thing an endpoint may be used for.
 type Allow struct {
-	Methods []string // empty: all
+	Methods []string // empty: all; GET includes HEAD
 	Path    string   // glob: * within a segment, ** across segments; empty: all
 }
 

@@ -73,7 +73,7 @@ func (t *Terms) Fields() []sheet.Field {
 
 func allowFields(a *policy.Allow) sheet.Value {
 	return sheet.Block{Fields: []sheet.Field{
-		{Name: "methods", Doc: "Methods. Nothing: all.", Value: Methods(&a.Methods)},
+		{Name: "methods", Doc: "Methods, of which GET includes HEAD. Nothing: all.", Value: Methods(&a.Methods)},
 		{Name: "path", Doc: "A glob of the path below url: * within a segment, ** across segments. Nothing: all.", Value: Glob(&a.Path)},
 	}}
 }

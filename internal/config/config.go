@@ -76,7 +76,7 @@ type Client struct {
 	Name      string
 	Token     Secret
 	Endpoints []string // empty: all
-	Methods   []string // empty: all
+	Methods   []string // empty: all; GET includes HEAD
 	// NoAsync keeps the client's calls out of the queue.
 	NoAsync bool
 }

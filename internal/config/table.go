@@ -143,7 +143,7 @@ func clientFields(c *Client) sheet.Value {
 		{Name: "name", Doc: "Who it is, for logs.", Required: true, Value: name(&c.Name)},
 		{Name: "token", Doc: "What the client sends as Authorization: Bearer.", Required: true, Value: secret(&c.Token)},
 		{Name: "endpoints", Doc: "The endpoints it may use. Nothing: all.", Value: sheet.Texts(&c.Endpoints)},
-		{Name: "methods", Doc: "The methods it may use. Nothing: all.", Value: provider.Methods(&c.Methods)},
+		{Name: "methods", Doc: "The methods it may use, of which GET includes HEAD. Nothing: all.", Value: provider.Methods(&c.Methods)},
 		{Name: "async", Doc: "Whether its calls may be answered later. Default yes.", Value: sheet.Switch(&c.NoAsync, "yes", "no")},
 	}}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/heedproject/heed/mask"
+	"github.com/heedproject/heed/policy"
 )
 
 // Digest is what the gateway keeps of a token. The zero Digest is none.
@@ -30,13 +31,13 @@ type Client struct {
 	Name      string
 	Token     Digest
 	Endpoints []string // empty: all
-	Methods   []string // empty: all
+	Methods   []string // empty: all; GET includes HEAD
 	NoAsync   bool     // its calls are not answered later
 }
 
 func (c *Client) may(endpoint, method string) bool {
 	return (len(c.Endpoints) == 0 || slices.Contains(c.Endpoints, endpoint)) &&
-		(len(c.Methods) == 0 || slices.Contains(c.Methods, method))
+		policy.Covers(c.Methods, method)
 }
 
 // presented takes the token out of Heed-Token or, when there is none, out of
