@@ -61,6 +61,9 @@ func redirection(resp *http.Response) string {
 	return fmt.Sprintf("heed: redirected to %s, which heed call does not follow; give that URL (it is the Location of the answer)", to.Host)
 }
 
+// success tells a status that by itself means that all is well (RFC 9110 §15.3).
+func success(status int) bool { return status/100 == 2 }
+
 func codeOfAnswer(resp *http.Response) int {
 	if redirected(resp) {
 		return exitPermanent
@@ -118,7 +121,7 @@ func (c *callCmd) report(sh *shell, resp *http.Response, err error, w *watch) er
 	default:
 		sh.say("heed: ended with status %d (%s) after %d attempt(s)", end.Status, end.Class, end.Attempts)
 	}
-	if end.Exit == exitBadAnswer && end.Rule != "" {
+	if end.Rule != "" && (end.Exit == exitBadAnswer || success(end.Status)) {
 		sh.say("heed: what shows it is the rule %q", end.Rule)
 	}
 	if end.Exit == exitUnknown {

@@ -83,8 +83,8 @@ func missingFolder(cfg *config.Config) []config.Warning {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return []config.Warning{{File: cfg.File, Path: "queue.path", Message: "there is no folder " + dir + " on this machine",
-		Remedy: "make it, or name a file in one that exists: heed up does not start without"}}
+	return []config.Warning{cfg.Warn("queue.path", "make it, or name a file in one that exists: heed up does not start without",
+		"there is no folder "+dir+" on this machine")}
 }
 
 // missingSecrets tells of environment variables that are not set here: without
@@ -92,8 +92,8 @@ func missingFolder(cfg *config.Config) []config.Warning {
 func (sh *shell) missingSecrets(cfg *config.Config) (all []config.Warning) {
 	for path, s := range cfg.Secrets() {
 		if name, ok := s.Variable(); ok && sh.value(name) == "" {
-			all = append(all, config.Warning{File: cfg.File, Path: path, Message: "the environment variable " + name + " is empty or not set here",
-				Remedy: "set it where heed up runs, which does not start without"})
+			all = append(all, cfg.Warn(path, "set it where heed up runs, which does not start without",
+				"the environment variable "+name+" is empty or not set here"))
 		}
 	}
 	return all
@@ -111,8 +111,9 @@ func missingKeys(cfg *config.Config) (all []config.Warning) {
 			continue
 		}
 		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-			all = append(all, config.Warning{File: cfg.File, Path: fmt.Sprintf("queue.keys[%d]", i), Message: "there is no " + name + " on this machine",
-				Remedy: "make a first one with heed keys new -o " + name + ", or restore it from a copy if the queue has calls"})
+			all = append(all, cfg.Warn(fmt.Sprintf("queue.keys[%d]", i),
+				"make a first one with heed keys new -o "+name+", or restore it from a copy if the queue has calls",
+				"there is no "+name+" on this machine"))
 		}
 	}
 	return all

@@ -107,7 +107,7 @@ func New(cfg *config.Config, opts Options) (*App, error) {
 		Endpoints: timeouts(cfg),
 		Trace:     observe.Trace{Endpoint: cfg.Trace.Endpoint, Sample: cfg.Trace.Sample},
 	}); err != nil {
-		return nil, fmt.Errorf("app: %w", err)
+		return nil, err
 	}
 	if a.queue, err = a.openQueue(cfg); err != nil {
 		return nil, errors.Join(err, a.observe.Close(context.Background()))
@@ -144,10 +144,10 @@ func (a *App) open(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.state != made {
-		return errors.New("app: start: it was started already")
+		return errors.New("start: it was started already")
 	}
 	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("app: start: %w", err)
+		return fmt.Errorf("start: %w", err)
 	}
 	data, err := gateway.Listen("listen.data", or(a.cfg.Listen.Data, "127.0.0.1:8642"), len(a.cfg.Clients) > 0)
 	if err != nil {
@@ -243,7 +243,7 @@ func (a *App) Reload(cfg *config.Config) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.state == stopped {
-		return errors.New("app: reload: heed is stopping")
+		return errors.New("reload: heed is stopping")
 	}
 	if err := a.fixed(cfg); err != nil {
 		return err
@@ -298,7 +298,7 @@ func (a *App) fixed(cfg *config.Config) error {
 		{"clients (first or last one)", a.state == made || (len(cfg.Clients) > 0) == (len(a.cfg.Clients) > 0)},
 	} {
 		if !f.same {
-			errs = append(errs, fmt.Errorf("app: reload: %s cannot be changed while heed runs; restart it", f.key))
+			errs = append(errs, fmt.Errorf("reload: %s cannot be changed while heed runs; restart it", f.key))
 		}
 	}
 	return errors.Join(errs...)
@@ -324,7 +324,7 @@ func (a *App) Stop(ctx context.Context) error {
 	a.cancel(errStopping)
 	for i, p := range ports {
 		if err := p.server.Close(); err != nil && i > 0 {
-			errs = append(errs, fmt.Errorf("app: stop: %w", err))
+			errs = append(errs, fmt.Errorf("stop: %w", err))
 		}
 	}
 	a.tasks.Wait()
@@ -345,7 +345,7 @@ func (a *App) drain(ctx context.Context, ports []*port) []error {
 	if len(ports) == 0 {
 		return nil
 	}
-	patience, done := context.WithTimeoutCause(ctx, a.opts.Grace, fmt.Errorf("app: stop: calls were still in flight after %v", a.opts.Grace))
+	patience, done := context.WithTimeoutCause(ctx, a.opts.Grace, fmt.Errorf("stop: calls were still in flight after %v", a.opts.Grace))
 	defer done()
 	if err := ports[0].server.Shutdown(patience); err == nil {
 		return nil
@@ -355,5 +355,5 @@ func (a *App) drain(ctx context.Context, ports []*port) []error {
 	brief, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer done()
 	_ = ports[0].server.Shutdown(brief) // so that they can still say why
-	return []error{fmt.Errorf("app: stop: %d call(s) were given up: %w", n, context.Cause(patience))}
+	return []error{fmt.Errorf("stop: %d call(s) were given up: %w", n, context.Cause(patience))}
 }

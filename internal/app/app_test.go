@@ -165,7 +165,7 @@ func TestEveryMissingSecretIsNamedAtOnce(t *testing.T) {
 	cfg.Clients = []config.Client{{Name: "etl", Token: "env:T"}}
 	cfg.Listen.AdminToken = "env:A"
 	_, err := New(cfg, Options{Getenv: func(string) string { return "" }})
-	for _, want := range []string{"endpoints.api.auth.user", "endpoints.api.auth.password", "clients.etl.token", "listen.admin_token"} {
+	for _, want := range []string{"endpoints.api.auth.user", "endpoints.api.auth.password", "clients[0].token", "listen.admin_token"} {
 		if !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%s is not named: %v", want, err)
 		}

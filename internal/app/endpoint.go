@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -32,14 +33,14 @@ func Open(cfg *config.Config, name string, opts Options, observe func(heed.Event
 			names = append(names, e.Name)
 			continue
 		}
-		m := &maker{getenv: opts.Getenv, readFile: opts.ReadFile, observe: observe, doubt: opts.Doubt}
+		m := &maker{cfg: cfg, getenv: opts.Getenv, readFile: opts.ReadFile, observe: observe, doubt: opts.Doubt}
 		u, err := m.unit(e, nil)
 		if err != nil {
 			return nil, err
 		}
 		return &Endpoint{u.transport, u, served(e, u)}, nil
 	}
-	return nil, fmt.Errorf("app: there is no endpoint %q; the configuration has %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("there is no endpoint %q; %s has %s", name, cmp.Or(cfg.File, "the demo"), strings.Join(names, ", "))
 }
 
 // URL is where path below the endpoint leads. It is a path, with a query if
@@ -47,7 +48,7 @@ func Open(cfg *config.Config, name string, opts Options, observe func(heed.Event
 func (e *Endpoint) URL(path string) (*url.URL, error) {
 	ref, err := url.Parse(path)
 	if err != nil || ref.Scheme != "" || ref.Host != "" {
-		return nil, errors.New("app: what follows the endpoint must be a path, with a query if need be")
+		return nil, errors.New("what follows the endpoint must be a path, with a query if need be")
 	}
 	return e.served.Target(ref.EscapedPath(), ref.RawQuery)
 }

@@ -83,8 +83,9 @@ func TestTheURLOfAnOpenedEndpointStaysWithinIt(t *testing.T) {
 
 func TestAnUnknownEndpointIsToldWithThoseThereAre(t *testing.T) {
 	cfg := settings(config.Endpoint{Name: "a"}, config.Endpoint{Name: "b"})
+	cfg.File = "heed.yaml"
 	_, err := Open(cfg, "c", Options{}, nil)
-	if err == nil || !strings.Contains(err.Error(), `no endpoint "c"; the configuration has a, b`) {
+	if err == nil || !strings.Contains(err.Error(), `no endpoint "c"; heed.yaml has a, b`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -9,27 +9,27 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/heedproject/heed/internal/config"
 	"github.com/heedproject/heed/internal/queue"
 )
 
 // keys reads the key ring. Where none is configured, a key is made beside the
 // file at the first start.
-func (s *storage) keys(q *config.Queue, path string) (*queue.Keys, error) {
-	if len(q.Keys) == 0 {
+func (s *storage) keys(path string) (*queue.Keys, error) {
+	refs := s.cfg.Queue.Keys
+	if len(refs) == 0 {
 		return s.ownKeys(path)
 	}
 	var lines []string
-	for i, ref := range q.Keys {
+	for i, ref := range refs {
 		text, err := ref.Text(s.opts.Getenv, s.opts.ReadFile)
 		if err != nil {
-			return nil, fmt.Errorf("app: queue.keys[%d]: %w", i, err)
+			return nil, fmt.Errorf("%s: %w", s.cfg.Where(fmt.Sprintf("queue.keys[%d]", i)), err)
 		}
 		lines = append(lines, string(text))
 	}
 	keys, err := queue.ReadKeys(strings.NewReader(strings.Join(lines, "\n")))
 	if err != nil {
-		return nil, fmt.Errorf("app: queue.keys: %w", err)
+		return nil, fmt.Errorf("%s: %w", s.cfg.Where("queue.keys"), err)
 	}
 	return keys, nil
 }
@@ -49,7 +49,7 @@ func (s *storage) ownKeys(of string) (*queue.Keys, error) {
 	path := OwnKeys(of)
 	text, err := os.ReadFile(path)
 	if missing := errors.Is(err, fs.ErrNotExist); missing && s.log != nil && holds(of) {
-		return nil, fmt.Errorf("app: the key file %s is gone, and the queue beside it was sealed with it: put it back from a copy; "+
+		return nil, fmt.Errorf("the key file %s is gone, and the queue beside it was sealed with it: put it back from a copy; "+
 			"or, if what is in the queue may be lost, move %s away", path, of)
 	} else if missing && s.log != nil {
 		if err = s.makeKey(path); err == nil || errors.Is(err, fs.ErrExist) { // another process was faster
@@ -57,11 +57,11 @@ func (s *storage) ownKeys(of string) (*queue.Keys, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("app: the key of the queue: %w; or name one under queue.keys", err)
+		return nil, fmt.Errorf("the key of the queue: %w; or name one under queue.keys", err)
 	}
 	keys, err := queue.ReadKeys(strings.NewReader(string(text)))
 	if err != nil {
-		return nil, fmt.Errorf("app: %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return keys, nil
 }

@@ -25,6 +25,7 @@ import (
 // maker makes units of endpoints. It is the one place where a configuration
 // becomes a road.
 type maker struct {
+	cfg      *config.Config
 	getenv   func(string) string
 	readFile func(string) ([]byte, error)
 	observe  func(heed.Event)                       // nil: nobody is told
@@ -32,14 +33,14 @@ type maker struct {
 	doubt    func(Doubt)                            // nil: facts in doubt are not told
 }
 
-// secret resolves a reference that must hold something.
-func (m *maker) secret(key string, ref config.Secret) (mask.Secret, error) {
+// secret resolves the reference at path, which must hold something.
+func (m *maker) secret(path string, ref config.Secret) (mask.Secret, error) {
 	s, err := ref.Resolve(m.getenv, m.readFile)
 	if err != nil {
-		return "", fmt.Errorf("app: %s: %w", key, err)
+		return "", fmt.Errorf("%s: %w", m.cfg.Where(path), err)
 	}
 	if s == "" {
-		return "", fmt.Errorf("app: %s: the secret behind %s is empty", key, ref)
+		return "", fmt.Errorf("%s: there is no secret", m.cfg.Where(path))
 	}
 	return s, nil
 }
@@ -85,7 +86,7 @@ func (m *maker) build(e *config.Endpoint, want spec) (*unit, error) {
 	if len(bad) > 0 {
 		var errs []error
 		for _, b := range bad {
-			errs = append(errs, fmt.Errorf("app: endpoints.%s.%v", e.Name, b))
+			errs = append(errs, fmt.Errorf("endpoints.%s.%v", e.Name, b))
 		}
 		return nil, errors.Join(errs...)
 	}
@@ -126,7 +127,7 @@ func (m *maker) credential(e *config.Endpoint, s secrets, base http.RoundTripper
 		return token.Basic(s.user, s.password), nil
 	case config.AuthOAuth2:
 		if e.Auth.TokenURL == nil {
-			return nil, fmt.Errorf("app: endpoints.%s.auth.token_url: oauth2 needs the address of its token endpoint", e.Name)
+			return nil, fmt.Errorf("endpoints.%s.auth.token_url: oauth2 needs the address of its token endpoint", e.Name)
 		}
 		src.Fetcher = token.ClientCredentials{TokenURL: at(""), ID: s.user, Secret: s.password, Scopes: e.Auth.Scopes, Via: base}
 	case config.AuthSierra:
@@ -134,7 +135,7 @@ func (m *maker) credential(e *config.Endpoint, s secrets, base http.RoundTripper
 	case config.AuthFolio:
 		src.Fetcher = &token.Folio{URL: at(e.URL.String()), Tenant: e.Auth.Tenant, User: s.user, Password: s.password, Via: base}
 	default:
-		return nil, fmt.Errorf("app: endpoints.%s.auth.kind: %q is not known", e.Name, e.Auth.Kind)
+		return nil, fmt.Errorf("endpoints.%s.auth.kind: %q is not known", e.Name, e.Auth.Kind)
 	}
 	return src, nil
 }

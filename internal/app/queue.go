@@ -47,7 +47,7 @@ func (a *App) openQueue(cfg *config.Config) (*keeper, error) {
 	if cfg.Queue == nil {
 		return nil, nil
 	}
-	k, err := a.keeper(cfg.Queue)
+	k, err := a.keeper(cfg)
 	if err != nil && cfg.File == "" {
 		a.observe.Logger().Warn("the demo has no queue", slog.String("error", mask.Error(err)))
 		return nil, nil
@@ -55,17 +55,18 @@ func (a *App) openQueue(cfg *config.Config) (*keeper, error) {
 	return k, err
 }
 
-func (a *App) keeper(q *config.Queue) (*keeper, error) {
-	st := storage{a.opts, a.observe.Logger()}
-	store, _, err := st.open(context.Background(), q)
+func (a *App) keeper(cfg *config.Config) (*keeper, error) {
+	st := storage{cfg, a.opts, a.observe.Logger()}
+	store, _, err := st.open(context.Background())
 	if err != nil {
 		return nil, err
 	}
-	return a.keep(q, store, st.reserve(q))
+	return a.keep(cfg, store, st.reserve())
 }
 
 // keep is the keeper of an open store.
-func (a *App) keep(q *config.Queue, store queue.Store, reserve *queue.Reserve) (*keeper, error) {
+func (a *App) keep(cfg *config.Config, store queue.Store, reserve *queue.Reserve) (*keeper, error) {
+	q := cfg.Queue
 	k := &keeper{log: a.observe.Logger(), quit: make(chan struct{}), ending: make(chan struct{}), opens: make(chan string, 64),
 		store: store, reserve: reserve, most: q.Max.Calls, shared: q.Store == config.QueuePostgres}
 	k.trouble.log = k.log
@@ -81,7 +82,7 @@ func (a *App) keep(q *config.Queue, store queue.Store, reserve *queue.Reserve) (
 		Settled: k.settled, Failed: k.failed,
 	}
 	if len(q.Callbacks.Hosts) > 0 {
-		if k.shown.Callbacks, err = a.callbacks(&q.Callbacks); err != nil {
+		if k.shown.Callbacks, err = a.callbacks(cfg); err != nil {
 			return nil, errors.Join(err, k.store.Close())
 		}
 		k.called = k.shown.Callbacks.Transport
@@ -133,8 +134,8 @@ func workerName() string {
 }
 
 // callbacks makes the road of callbacks, with the guard that all roads have.
-func (a *App) callbacks(c *config.Callbacks) (*gateway.Callbacks, error) {
-	m := a.maker()
+func (a *App) callbacks(cfg *config.Config) (*gateway.Callbacks, error) {
+	c, m := &cfg.Queue.Callbacks, a.maker(cfg)
 	secret, err := m.secret("queue.callbacks.secret", c.Secret)
 	if err != nil {
 		return nil, err
@@ -399,8 +400,5 @@ func (k *keeper) close() error {
 	if k.called != nil {
 		k.called.CloseIdleConnections()
 	}
-	if err := k.store.Close(); err != nil {
-		return fmt.Errorf("app: %w", err)
-	}
-	return nil
+	return k.store.Close()
 }

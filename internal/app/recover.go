@@ -221,7 +221,7 @@ func (a *App) renew(name string, change func(*policy.Policy)) (*unit, <-chan str
 	}
 	changed := *e
 	change(&changed.Policy)
-	u, err := a.maker().unit(&changed, nil)
+	u, err := a.maker(a.cfg).unit(&changed, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -24,7 +24,7 @@ func beside(t *testing.T, a *App, cfg *config.Config) *App {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Stop(context.Background()) })
-	if b.queue, err = b.keep(cfg.Queue, a.queue.store, nil); err != nil {
+	if b.queue, err = b.keep(cfg, a.queue.store, nil); err != nil {
 		t.Fatal(err)
 	}
 	b.queue.shared = true

@@ -29,35 +29,37 @@ type Vault struct {
 // queue.ErrOwned: a gateway has it.
 func OpenVault(ctx context.Context, cfg *config.Config, opts Options) (*Vault, error) {
 	if cfg.Queue == nil {
-		return nil, fmt.Errorf("app: %s has no queue, which could hold calls", cfg.File)
+		return nil, fmt.Errorf("%s has no queue, which could hold calls", cfg.File)
 	}
-	st := storage{opts: opts.withDefaults()}
-	store, keys, err := st.open(ctx, cfg.Queue)
+	st := storage{cfg: cfg, opts: opts.withDefaults()}
+	store, keys, err := st.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &Vault{store, store, keys}, nil
 }
 
-// storage finds and opens the store of a queue.
+// storage finds and opens the store of the queue of cfg.
 type storage struct {
+	cfg  *config.Config
 	opts Options
 	log  *slog.Logger // nil: a command asks, which makes no folder, file or key
 }
 
 // open opens where calls are kept, with the keys that it returns.
-func (s *storage) open(ctx context.Context, q *config.Queue) (queue.Store, *queue.Keys, error) {
+func (s *storage) open(ctx context.Context) (queue.Store, *queue.Keys, error) {
+	q := s.cfg.Queue
 	if q.Store == config.QueuePostgres {
-		return s.openPostgres(ctx, q)
+		return s.openPostgres(ctx)
 	}
-	path, err := s.path(q)
+	path, err := s.path()
 	if err != nil {
 		return nil, nil, err
 	}
 	if dir := filepath.Dir(path); s.log != nil && !isFolder(dir) {
-		return nil, nil, fmt.Errorf("app: queue.path: there is no folder %s: make it, or name a file in one that exists", dir)
+		return nil, nil, fmt.Errorf("%s: there is no folder %s: make it, or name a file in one that exists", s.cfg.Where("queue.path"), dir)
 	}
-	keys, err := s.keys(q, path)
+	keys, err := s.keys(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,9 +84,9 @@ func isFolder(name string) bool {
 
 // reserve keeps some room on the disk of the queue for those who make room on
 // it. Nil: the disk is another machine's.
-func (s *storage) reserve(q *config.Queue) *queue.Reserve {
-	path, err := s.path(q)
-	if err != nil || q.Store == config.QueuePostgres {
+func (s *storage) reserve() *queue.Reserve {
+	path, err := s.path()
+	if err != nil || s.cfg.Queue.Store == config.QueuePostgres {
 		return nil
 	}
 	r := &queue.Reserve{Path: reserveOf(path), Log: path + "-wal"}
@@ -96,13 +98,14 @@ func (s *storage) reserve(q *config.Queue) *queue.Reserve {
 }
 
 // openPostgres opens the store that several gateways share.
-func (s *storage) openPostgres(ctx context.Context, q *config.Queue) (queue.Store, *queue.Keys, error) {
-	m := maker{getenv: s.opts.Getenv, readFile: s.opts.ReadFile}
+func (s *storage) openPostgres(ctx context.Context) (queue.Store, *queue.Keys, error) {
+	q := s.cfg.Queue
+	m := maker{cfg: s.cfg, getenv: s.opts.Getenv, readFile: s.opts.ReadFile}
 	address, err := m.secret("queue.dsn", q.DSN)
 	if err != nil {
 		return nil, nil, err
 	}
-	keys, err := s.keys(q, "")
+	keys, err := s.keys("")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,19 +116,19 @@ func (s *storage) openPostgres(ctx context.Context, q *config.Queue) (queue.Stor
 }
 
 // path is where the file lies. Its folder is made when it is the usual one.
-func (s *storage) path(q *config.Queue) (string, error) {
-	if q.Path != "" {
-		return q.Path, nil
+func (s *storage) path() (string, error) {
+	if path := s.cfg.Queue.Path; path != "" {
+		return path, nil
 	}
 	path := QueuePath(s.opts.Getenv)
 	if path == "" {
-		return "", errors.New("app: queue.path: neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME says where the queue may lie; name a file")
+		return "", errors.New("queue.path: neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME says where the queue may lie; name a file")
 	}
 	if s.log == nil {
 		return path, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fmt.Errorf("app: queue.path: make the folder of the queue: %w; name a file in a folder that can be written", err)
+		return "", fmt.Errorf("queue.path: make the folder of the queue: %w; name a file in a folder that can be written", err)
 	}
 	return path, nil
 }
@@ -156,9 +159,9 @@ func (s *storage) private(path string) error {
 	f, err := os.OpenFile(path, flags, 0o600)
 	switch {
 	case s.log == nil && errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("app: there is no queue at %s: heed up makes it; where that runs as a service, name the file under queue.path", path)
+		return fmt.Errorf("there is no queue at %s: heed up makes it; where that runs as a service, name the file under queue.path", path)
 	case err != nil:
-		return fmt.Errorf("app: open the queue: %w; queue.path must lie in a folder that exists and can be written", err)
+		return fmt.Errorf("open the queue: %w; queue.path must lie in a folder that exists and can be written", err)
 	}
 	return f.Close()
 }

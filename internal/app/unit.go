@@ -70,7 +70,7 @@ func (a *App) settings(cfg *config.Config, old map[string]*unit) (gateway.Settin
 		Version: a.opts.Version, Metrics: a.observe.Handler(), Log: a.observe.Logger(),
 		Bounds: gateway.Bounds(cfg.Bounds), Later: a.queue.later(), Roads: a,
 	}
-	m := a.maker()
+	m := a.maker(cfg)
 	units := make(map[string]*unit, len(cfg.Endpoints))
 	var errs []error
 	for i := range cfg.Endpoints {
@@ -86,8 +86,8 @@ func (a *App) settings(cfg *config.Config, old map[string]*unit) (gateway.Settin
 		units[e.Name] = u
 		s.Endpoints = append(s.Endpoints, served(e, u))
 	}
-	for _, c := range cfg.Clients {
-		secret, err := m.secret("clients."+c.Name+".token", c.Token)
+	for i, c := range cfg.Clients {
+		secret, err := m.secret(fmt.Sprintf("clients[%d].token", i), c.Token)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -123,8 +123,8 @@ func (m *maker) slow(e *config.Endpoint) (*unit, error) {
 }
 
 // maker makes units that call through the guard and are observed.
-func (a *App) maker() *maker {
-	return &maker{getenv: a.opts.Getenv, readFile: a.opts.ReadFile, observe: a.see, base: a.base, doubt: logDoubts(a.observe.Logger())}
+func (a *App) maker(cfg *config.Config) *maker {
+	return &maker{cfg: cfg, getenv: a.opts.Getenv, readFile: a.opts.ReadFile, observe: a.see, base: a.base, doubt: logDoubts(a.observe.Logger())}
 }
 
 // see is told every step of every call.

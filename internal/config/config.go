@@ -10,12 +10,14 @@ package config
 import (
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/hint"
 	"github.com/heedproject/heed/policy"
 	"github.com/heedproject/heed/provider"
+	"github.com/heedproject/heed/provider/sheet"
 )
 
 // Config is a whole heed.yaml.
@@ -36,6 +38,24 @@ type Config struct {
 	Endpoints []Endpoint
 	// Profiles are those of the user's own, by the path that endpoints name.
 	Profiles map[string]provider.Profile
+
+	read *sheet.Reader // knows where everything stands; nil: nothing was read
+}
+
+// Warn warns of the setting at path, with its place in the file.
+func (c *Config) Warn(path, remedy, message string) Warning {
+	w := Warning{File: c.File, Path: path, Message: message, Remedy: remedy}
+	if c.read != nil {
+		n, _ := c.read.Place(path)
+		w.Line, w.Column = n.Line, n.Column
+	}
+	return w
+}
+
+// Where is the place in the file of the setting at path, and its path, as they
+// stand before what is said about it.
+func (c *Config) Where(path string) string {
+	return strings.TrimSuffix(c.Warn(path, "", "").String(), ": ")
 }
 
 // Listen is where the process can be reached. An address is host:port or

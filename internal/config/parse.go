@@ -44,15 +44,15 @@ func (w Warning) String() string { return Problem(w).String() }
 func Load(path string) (*Config, []Warning, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("config: %w; heed init writes a first one", err)
+		return nil, nil, fmt.Errorf("%w; heed init writes a first one", err)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("config: %w", err)
+		return nil, nil, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, sheet.MaxBytes+1))
 	if err != nil {
-		return nil, nil, fmt.Errorf("config: %w", err)
+		return nil, nil, err
 	}
 	return Parse(path, data)
 }
@@ -80,6 +80,7 @@ func Parse(name string, data []byte) (*Config, []Warning, error) {
 		})
 		return nil, nil, Problems(append(p.Problems, p.foreign...))
 	}
+	c.read = &p.Reader
 	return c, p.locate(Lint(c)), nil
 }
 

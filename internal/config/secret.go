@@ -65,11 +65,11 @@ func (s Secret) Resolve(getenv func(string) string, readFile func(string) ([]byt
 	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 	switch {
 	case text == "":
-		return "", fmt.Errorf("config: secret %v is empty or not set", s)
+		return "", s.missing()
 	case len(text) > maxSecret:
-		return "", fmt.Errorf("config: secret %v is longer than 64 KiB", s)
+		return "", fmt.Errorf("secret %v is longer than 64 KiB", s)
 	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return "", fmt.Errorf("config: secret %v holds a line break or another control character", s)
+		return "", fmt.Errorf("secret %v holds a line break or another control character", s)
 	}
 	return mask.Secret(text), nil
 }
@@ -82,11 +82,19 @@ func (s Secret) Text(getenv func(string) string, readFile func(string) ([]byte, 
 	case err != nil:
 		return "", err
 	case strings.TrimSpace(text) == "":
-		return "", fmt.Errorf("config: secret %v is empty or not set", s)
+		return "", s.missing()
 	case len(text) > maxSecret:
-		return "", fmt.Errorf("config: secret %v is longer than 64 KiB", s)
+		return "", fmt.Errorf("secret %v is longer than 64 KiB", s)
 	}
 	return mask.Secret(text), nil
+}
+
+// missing says that nothing is there, and what to do about it.
+func (s Secret) missing() error {
+	if name, ok := s.Variable(); ok {
+		return fmt.Errorf("the environment variable %s is empty or not set: set it where heed runs", name)
+	}
+	return fmt.Errorf("secret %v is empty: write the secret there", s)
 }
 
 func (s Secret) fetch(getenv func(string) string, readFile func(string) ([]byte, error)) (string, error) {
@@ -97,14 +105,14 @@ func (s Secret) fetch(getenv func(string) string, readFile func(string) ([]byte,
 	if path, ok := strings.CutPrefix(ref, fromFile); ok {
 		data, err := readFile(path)
 		if err != nil {
-			return "", fmt.Errorf("config: secret %v: %w", s, err)
+			return "", fmt.Errorf("secret %v: %w", s, err)
 		}
 		return string(data), nil
 	}
 	if text, ok := strings.CutPrefix(ref, fromValue); ok {
 		return text, nil
 	}
-	return "", errors.New("config: a secret is no reference, write env:NAME or file:/path")
+	return "", errors.New("a secret is no reference, write env:NAME or file:/path")
 }
 
 // secret reads a reference. What is written is never quoted: it may be the

@@ -19,7 +19,7 @@ func Listen(key, addr string, guarded bool) (net.Listener, error) {
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("gateway: %s: %w; choose another address or port", key, err)
+		return nil, fmt.Errorf("%s: %w; choose another address or port", key, err)
 	}
 	if !guarded && Exposed(l.Addr()) {
 		l.Close()
@@ -27,7 +27,7 @@ func Listen(key, addr string, guarded bool) (net.Listener, error) {
 		if key == "listen.admin" {
 			remedy = "set listen.admin_token"
 		}
-		return nil, fmt.Errorf("gateway: %s: %s can be reached from other machines and nothing asks for a token: %s, or listen on 127.0.0.1 or unix:/path", key, addr, remedy)
+		return nil, fmt.Errorf("%s: %s can be reached from other machines and nothing asks for a token: %s, or listen on 127.0.0.1 or unix:/path", key, addr, remedy)
 	}
 	return l, nil
 }
@@ -46,23 +46,23 @@ func Exposed(a net.Addr) bool {
 func listenSocket(key, path string) (net.Listener, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()
-		return nil, fmt.Errorf("gateway: %s: another process serves %s; stop it or choose another path", key, path)
+		return nil, fmt.Errorf("%s: another process serves %s; stop it or choose another path", key, path)
 	}
 	if fi, err := os.Lstat(path); err == nil {
 		if fi.Mode()&os.ModeSocket == 0 {
-			return nil, fmt.Errorf("gateway: %s: %s exists and is no socket; choose another path", key, path)
+			return nil, fmt.Errorf("%s: %s exists and is no socket; choose another path", key, path)
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("gateway: %s: remove the old socket: %w", key, err)
+			return nil, fmt.Errorf("%s: remove the old socket: %w", key, err)
 		}
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("gateway: %s: %w", key, err)
+		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
 		l.Close()
-		return nil, fmt.Errorf("gateway: %s: %w", key, err)
+		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	return l, nil
 }

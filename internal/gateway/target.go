@@ -67,7 +67,7 @@ const (
 func (e *Endpoint) Target(path, query string) (*url.URL, error) {
 	u, wrong := newRoute(e).target(path, query)
 	if wrong != "" {
-		return nil, fmt.Errorf("gateway: endpoint %s: %s", e.Name, wrong)
+		return nil, fmt.Errorf("endpoint %s: %s", e.Name, wrong)
 	}
 	return u, nil
 }

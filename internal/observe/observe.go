@@ -56,14 +56,14 @@ func (p *Options) check() (level slog.Level, err error) {
 	}
 	var problems []error
 	if level.UnmarshalText([]byte(p.Level)) != nil {
-		problems = append(problems, fmt.Errorf("observe: level %q is not known: use debug, info, warn or error", p.Level))
+		problems = append(problems, fmt.Errorf("level %q is not known: use debug, info, warn or error", p.Level))
 	}
 	if p.Format != "json" && p.Format != "text" {
-		problems = append(problems, fmt.Errorf("observe: format %q is not known: use json or text", p.Format))
+		problems = append(problems, fmt.Errorf("format %q is not known: use json or text", p.Format))
 	}
 	for _, which := range []string{p.Attempts, p.Calls} {
 		if which != All && which != Retried && which != None {
-			problems = append(problems, fmt.Errorf("observe: %q does not say which lines to write: use all, retried or none", which))
+			problems = append(problems, fmt.Errorf("%q does not say which lines to write: use all, retried or none", which))
 		}
 	}
 	if p.Trace.Endpoint != "" {
@@ -118,7 +118,7 @@ func New(opts Options) (*Observer, error) {
 	}
 	o.openLog(opts)
 	if err := o.registry.Register(page{o}); err != nil {
-		err = fmt.Errorf("observe: the registry already has metrics of heed, give each Observer its own: %w", err)
+		err = fmt.Errorf("the registry already has metrics of heed, give each Observer its own: %w", err)
 		return nil, errors.Join(err, o.Close(context.Background()))
 	}
 	o.tasks.Go(o.watch)

@@ -56,7 +56,7 @@ func (o *Observer) Queue(read func() (QueueNumbers, error)) error {
 		Name: "heed_queue_read_errors_total", Help: "Times the numbers of the queue could not be read.",
 	})}
 	if err := o.registry.Register(p); err != nil {
-		return fmt.Errorf("observe: the registry already has metrics of a queue: %w", err)
+		return fmt.Errorf("the registry already has metrics of a queue: %w", err)
 	}
 	return nil
 }

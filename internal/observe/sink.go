@@ -133,12 +133,12 @@ func (s *sink) close(ctx context.Context) error {
 	select {
 	case <-s.done:
 	case <-ctx.Done():
-		return fmt.Errorf("observe: the log was not written to its end: %w", context.Cause(ctx))
+		return fmt.Errorf("the log was not written to its end: %w", context.Cause(ctx))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
-		return fmt.Errorf("observe: %d write(s) to the log failed, check its disk: %w", s.failed, s.err)
+		return fmt.Errorf("%d write(s) to the log failed, check its disk: %w", s.failed, s.err)
 	}
 	return nil
 }

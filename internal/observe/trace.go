@@ -53,7 +53,7 @@ type tracer struct {
 func (t Trace) url() (*url.URL, error) {
 	u, err := url.Parse(t.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("observe: the trace endpoint is no URL of a collector: use one such as http://127.0.0.1:4318")
+		return nil, errors.New("the trace endpoint is no URL of a collector: use one such as http://127.0.0.1:4318")
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/traces" // OTLP 1.x, "OTLP/HTTP Request"
@@ -63,7 +63,7 @@ func (t Trace) url() (*url.URL, error) {
 
 func (t Trace) check() error {
 	if t.Sample < 0 || t.Sample > 1 || math.IsNaN(t.Sample) {
-		return fmt.Errorf("observe: trace sample %v is no share: use a number from 0 to 1", t.Sample)
+		return fmt.Errorf("trace sample %v is no share: use a number from 0 to 1", t.Sample)
 	}
 	_, err := t.url()
 	return err
@@ -76,7 +76,7 @@ func newTracer(t Trace, say func(time.Time, slog.Level, string, ...slog.Attr)) (
 	}
 	exporter, err := otlptrace.New(context.Background(), newCollector(u.String()))
 	if err != nil {
-		return nil, fmt.Errorf("observe: set up the trace exporter: %w", err)
+		return nil, fmt.Errorf("set up the trace exporter: %w", err)
 	}
 	x := &tracer{events: make(chan heed.Event, heldEvents), sample: t.Sample}
 	if x.sample == 0 {
@@ -132,7 +132,7 @@ func (x *tracer) close(ctx context.Context) error {
 		defer done()
 	}
 	if err := x.provider.Shutdown(ctx); err != nil {
-		return fmt.Errorf("observe: the last spans were not sent: %w", err)
+		return fmt.Errorf("the last spans were not sent: %w", err)
 	}
 	return nil
 }

@@ -241,7 +241,7 @@ func (b Block) Read(r *Reader, n *Node, path string) {
 			r.note(m.Key, at)
 			f.Value.Read(r, m.Value, at)
 		} else {
-			r.Problem(m.Key, Join(path, short(m.Key.Text)), remedyFor(m.Key.Text, b.names()), "the key is not known here")
+			r.Problem(m.Key, Join(path, short(m.Key.Text)), b.remedyFor(m.Key.Text), "the key is not known here")
 		}
 	}
 	for _, f := range b.Fields {
@@ -252,6 +252,16 @@ func (b Block) Read(r *Reader, n *Node, path string) {
 	if b.Check != nil {
 		b.Check(Read{r, n, path})
 	}
+}
+
+// remedyFor says what was meant by an unknown key: a value, or a key like it.
+func (b Block) remedyFor(key string) string {
+	for _, f := range b.Fields {
+		if c, ok := f.Value.(interface{ words() []string }); ok && slices.Contains(c.words(), key) {
+			return "did you mean " + f.Name + ": " + key + "?"
+		}
+	}
+	return remedyFor(key, b.names())
 }
 
 func (b Block) field(name string) *Field {
