@@ -44,7 +44,7 @@ type trace struct {
 }
 
 // errAttemptTime is the cause when an attempt took too long.
-var errAttemptTime = timeoutError("the attempt took longer than the policy allows")
+var errAttemptTime = timeoutError("no answer in the time of the attempt: timeouts.attempt, or what was left of the budget")
 
 type timeoutError string
 

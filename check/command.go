@@ -42,7 +42,7 @@ func (c Command) Hello(context.Context) (Hello, error) {
 	if _, err := exec.LookPath(c.Args[0]); err != nil {
 		return Hello{}, err
 	}
-	h := Hello{Name: filepath.Base(c.Args[0]), Claims: append(Ordinary(), Parallel)}
+	h := Hello{Name: c.name(), Claims: append(Ordinary(), Parallel)}
 	headers := c.uses("header") || c.uses("headers_file")
 	if headers {
 		h.Claims = append(h.Claims, Headers)
@@ -54,6 +54,18 @@ func (c Command) Hello(context.Context) (Hello, error) {
 		h.Claims = append(h.Claims, Deadlines)
 	}
 	return h, nil
+}
+
+// name is the file of the program: that of the script where an interpreter runs
+// one, which is the first argument that is no option.
+func (c Command) name() string {
+	if i := slices.IndexFunc(c.Args[1:], func(a string) bool { return !strings.HasPrefix(a, "-") }); i >= 0 {
+		script := c.Args[i+1]
+		if info, err := os.Stat(script); err == nil && info.Mode().IsRegular() {
+			return filepath.Base(script)
+		}
+	}
+	return filepath.Base(c.Args[0])
 }
 
 func (c Command) uses(name string) bool {

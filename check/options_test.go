@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -362,5 +363,22 @@ func TestAWebhookThatNobodyAnswersWasNotRefused(t *testing.T) {
 	}
 	if one := r.Results[0]; one.Mark != check.Unknown {
 		t.Errorf("got %s: %s", one.Mark, one.Cause)
+	}
+}
+
+func TestACommandIsNamedAfterItsProgramOrScript(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "sync.py")
+	if err := os.WriteFile(script, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"sync.py": {"sh", "-u", script, "{url}"},
+		"sh":      {"/bin/sh", "-c", "exit 0", "{url}"},
+		"env":     {"env", "{url}", script},
+	} {
+		h, err := check.Command{Args: args}.Hello(t.Context())
+		if err != nil || h.Name != want {
+			t.Errorf("%q: got %q, %v, want %q", args, h.Name, err, want)
+		}
 	}
 }

@@ -249,6 +249,11 @@ func TestHangupReloadsTheConfiguration(t *testing.T) {
 	if got, want := get(base+"/after/"), "200 here"; got != want {
 		t.Errorf("after the broken reload: got %q, want %q", got, want)
 	}
+	p.signal(syscall.SIGTERM)
+	p.end()
+	if !regexp.MustCompile(`"level":"ERROR","msg":"configuration not reloaded","error":".*heed.yaml:2:1: endponts`).MatchString(p.log.String()) {
+		t.Errorf("the log does not tell of the broken reload:\n%s", p.log.String())
+	}
 }
 
 func TestAnEndpointThatPassesNoCredentialOnSaysSoAtTheStart(t *testing.T) {

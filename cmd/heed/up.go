@@ -90,6 +90,7 @@ func (c *upCmd) reload(sh *shell, a *app.App, file string) {
 		err = a.Reload(cfg)
 	}
 	if err != nil {
+		a.NotReloaded(err)
 		sh.say("heed: not reloaded, the old configuration stays in force: %v", err)
 		return
 	}

@@ -270,6 +270,13 @@ func (a *App) Reload(cfg *config.Config) error {
 	return nil
 }
 
+// NotReloaded logs that a new configuration could not be taken, for those who
+// watch the log only.
+func (a *App) NotReloaded(err error) {
+	a.observe.Logger().Error("configuration not reloaded", slog.String("error", err.Error()),
+		slog.String("advice", "the old one stays in force: mend what is told, and send SIGHUP again"))
+}
+
 // releaseAfter closes the units of old that are not kept when the calls that
 // may use them have ended.
 func (a *App) releaseAfter(drained <-chan struct{}, old, kept map[string]*unit) {

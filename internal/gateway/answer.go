@@ -119,7 +119,7 @@ func (x *exchange) begin(resp *http.Response) {
 		if x.keyUnheard(rep.Reason) {
 			h["Heed-Advice"] = []string{x.keyAdvice()}
 		}
-		if !rep.Verified && x.route.full && x.r.Method != http.MethodHead {
+		if !rep.Verified && x.route.full && x.r.Method != http.MethodHead && resp.StatusCode/100 == 2 {
 			h["Heed-Verified"] = unverified
 		}
 	}

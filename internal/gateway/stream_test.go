@@ -268,6 +268,9 @@ func TestUnverifiedAnswerIsMarkedWhereVerificationWasAskedFor(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "image/png")
+		if r.URL.Path == "/base/none" {
+			w.WriteHeader(http.StatusNotFound)
+		}
 		io.WriteString(w, "png")
 	}, func(_ *rig, tr *heed.Transport) { tr.Policy.Verify.Mode = policy.VerifyFull })
 	if got := r.get("/api/png", nil).Header.Get("Heed-Verified"); got != "false" {
@@ -275,6 +278,9 @@ func TestUnverifiedAnswerIsMarkedWhereVerificationWasAskedFor(t *testing.T) {
 	}
 	if got := r.get("/api/json", nil).Header.Get("Heed-Verified"); got != "" {
 		t.Errorf("json: got %q, want none", got)
+	}
+	if got := r.get("/api/none", nil).Header.Get("Heed-Verified"); got != "" {
+		t.Errorf("an error, which claims nothing: got %q, want none", got)
 	}
 }
 
