@@ -15,7 +15,7 @@ type callsShowCmd struct {
 	deskFlags
 	ID     string `arg:"" help:"The call."`
 	JSON   bool   `help:"Print the answer of the admin API as it is."`
-	Reveal string `placeholder:"WHY" help:"Print path, headers, bodies and earlier revisions in the clear, as JSON; the audit log keeps why."`
+	Reveal string `placeholder:"WHY" help:"Print path, headers, bodies and earlier revisions in the clear; the audit log keeps why."`
 }
 
 // Help is what heed calls show --help says beside the flags.
@@ -25,7 +25,8 @@ func (callsShowCmd) Help() string {
 Examples:
 
     heed calls show 06f3…
-    heed calls show 06f3… --reveal "ticket 4711" | jq -r .envelope.body | base64 -d`
+    heed calls show 06f3… --reveal "ticket 4711"
+    heed calls show 06f3… --reveal "ticket 4711" --json | jq -r .envelope.body | base64 -d`
 }
 
 // shownCall is one call as the admin port shows it.
@@ -70,9 +71,16 @@ func (c *callsShowCmd) Run(sh *shell) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON || c.Reveal != "" {
+	if c.JSON {
 		_, err := fmt.Fprintf(sh.out, "%s\n", text)
 		return err
+	}
+	if c.Reveal != "" {
+		var call revealedCall
+		if err := json.Unmarshal(text, &call); err != nil {
+			return err
+		}
+		return call.print(sh.out)
 	}
 	var call shownCall
 	if err := json.Unmarshal(text, &call); err != nil {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/heedproject/heed/internal/queue"
 )
@@ -36,5 +39,28 @@ func TestIdsThatTheQueueMakesAreTold(t *testing.T) {
 		if got := heedMade(id); got != want {
 			t.Errorf("%q: got %v, want %v", id, got, want)
 		}
+	}
+}
+
+func TestWhatIsRevealedPlaysNoTricksWithTheTerminal(t *testing.T) {
+	var out strings.Builder
+	c := revealedCall{Envelope: &queue.Envelope{Method: "POST", Endpoint: "pay", Path: "/x\x1b[2J", Header: http.Header{"X-A": {"b\x1b[0m"}}, Body: []byte("\x1b[2Jgone")},
+		Revisions: []queue.Envelope{{Method: "POST", Endpoint: "pay", Path: "/x", Body: []byte("päid\n\tonce\n")}}}
+	if err := c.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := `"POST pay /x\x1b[2J"
+X-A: "b\x1b[0m"
+
+(8 bytes that are no text: --json has them, as base64)
+
+== revision 1
+POST pay /x
+
+päid
+	once
+`
+	if diff := cmp.Diff(out.String(), want); diff != "" {
+		t.Errorf("differs (-got +want):\n%s", diff)
 	}
 }

@@ -48,7 +48,7 @@ func TestAQueueInPostgresIsSealedAgainWhileItsGatewayRuns(t *testing.T) {
 	if said := heedIn(t, home, "keys", "check", "--store", "--json"); !strings.Contains(said, `"id":"`+old+`","use":"may be dropped","records":0`) {
 		t.Errorf("got %s, want key %s to be droppable", said, old)
 	}
-	said = heedIn(t, home, "calls", "show", id, "--reveal", "was it sealed again?", "--admin", g.admin)
+	said = heedIn(t, home, "calls", "show", id, "--reveal", "was it sealed again?", "--json", "--admin", g.admin)
 	if want := `"path":"/later"`; !strings.Contains(said, want) {
 		t.Errorf("got %s, want %s", said, want)
 	}
