@@ -21,20 +21,28 @@ type Judge struct {
 	rules      []string // ids of the profile's own rules
 }
 
-// Judge returns the judge of p.
-func (p *Profile) Judge() (*Judge, error) {
-	j := &Judge{}
-	var problems, more []policy.Problem
-	j.classifier, problems = classify.New(p.Rules)
+// Dialect compiles rules and hints, the standard hints behind the own ones, for
+// the fields Classifier and Hints of a heed.Transport. Put rules of your own
+// before those of the profile first; only these can make it fail.
+func (p *Profile) Dialect() (*classify.Classifier, *hint.Reader, error) {
+	classifier, problems := classify.New(p.Rules)
 	hints := p.Hints
 	if hints != nil {
 		hints = append(slices.Clone(hints), hint.Standard()...)
 	}
-	j.reader, more = hint.NewReader(hints)
+	reader, more := hint.NewReader(hints)
+	return classifier, reader, failed(append(problems, more...))
+}
+
+// Judge returns the judge of p.
+func (p *Profile) Judge() (*Judge, error) {
+	j := &Judge{}
+	var err error
+	j.classifier, j.reader, err = p.Dialect()
 	for _, r := range p.Rules {
 		j.rules = append(j.rules, r.ID)
 	}
-	return j, failed(append(problems, more...))
+	return j, err
 }
 
 // Outcome is what an exchange came to.
