@@ -21,7 +21,7 @@ type callsCmd struct {
 
 // Help is what heed calls --help says beside the commands.
 func (callsCmd) Help() string {
-	return `Calls of the durable queue of a running gateway. Those that need a person are dead (given up), quarantined (answered, but not with what was asked for) or unknown (a write whose outcome nobody knows); heed calls show says what to do with one.
+	return `Calls of the durable queue of a running gateway. Those that need a person are dead (given up), quarantined (answered, but not with what was asked for) or unknown (a write whose outcome nobody knows); heed calls show says what to do with one. In the place of an id its beginning will do (4 characters or more), where no other id begins so.
 
 Examples:
 

@@ -116,7 +116,7 @@ func (d *desk) send(ctx context.Context, method, path string, body io.Reader) (*
 		e.Title, e.Detail = "the admin port wants a token", "name the configuration that has it with --config"
 	}
 	if id := calledAt(path); e.status == http.StatusNotFound && id != "" && !heedMade(id) {
-		e.Detail = fmt.Sprintf("%.60q is no id that heed gives (%d letters and digits, which heed calls list shows), and no call was imported under it", id, idLen)
+		e.Detail = fmt.Sprintf("no id is or begins with %.60q (heed calls list shows them)", id)
 	}
 	return nil, &exitError{e.code(), e}
 }

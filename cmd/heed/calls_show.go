@@ -13,7 +13,7 @@ import (
 
 type callsShowCmd struct {
 	deskFlags
-	ID     string `arg:"" help:"The call."`
+	ID     string `arg:"" help:"The call: its id, or as much of its beginning as is unique."`
 	JSON   bool   `help:"Print the answer of the admin API as it is."`
 	Reveal string `placeholder:"WHY" help:"Print path, headers, bodies and earlier revisions in the clear; the audit log keeps why."`
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,8 @@ import (
 //	POST  /_heed/calls/export       {"filter", "why", "leave_doubtful"}  envelopes, one a line; the audit log is told
 //	POST  /_heed/calls/import       envelopes, one a line
 //	GET   /_heed/queue                                   counts, and the gates of the quota keys
+//
+// {id} may be the beginning of an id, if no other begins so.
 //
 // A filter has the members states, endpoint, gate, tenant, correlation_id,
 // reason, class, created_from, created_before, kept_before and ids. An empty
@@ -73,9 +76,52 @@ func (g *Gateway) atDesk(w http.ResponseWriter, r *http.Request, do func(*desk) 
 		return
 	}
 	d := &desk{Later: t.Later, g: g, t: t, w: w, r: r}
-	if err := do(d); err != nil && !d.begun {
+	err := d.find()
+	if err == nil {
+		err = do(d)
+	}
+	if err != nil && !d.begun {
 		d.refuse(err)
 	}
+}
+
+const (
+	// shortest is how many characters of an id say which call is meant.
+	shortest = 4
+	// named is how many calls are told that begin alike.
+	named = 4
+)
+
+// find puts the whole id in the place of the beginning of one. The ids that a
+// callback and a watchman have begin with that of their call, which is meant.
+func (d *desk) find() error {
+	part := d.r.PathValue("id")
+	if part == "" {
+		return nil
+	}
+	ids, err := d.Store.IDs(d.r.Context(), part, 8*named)
+	if err != nil || len(ids) > 0 && ids[0] == part {
+		return err
+	}
+	all := slices.Clone(ids)
+	ids = slices.DeleteFunc(ids, func(id string) bool {
+		of, _, own := strings.Cut(id, "~")
+		return own && slices.Contains(all, of)
+	})
+	switch {
+	case len(ids) == 0:
+		return fmt.Errorf("call %.64q: %w", part, queue.ErrNotFound)
+	case len(part) < shortest:
+		return wrong("%q is too short for an id: write its first %d characters or more", part, shortest)
+	case len(ids) == 1:
+		d.r.SetPathValue("id", ids[0])
+		return nil
+	}
+	more := ""
+	if len(ids) > named {
+		ids, more = ids[:named], " and others"
+	}
+	return wrong("%.64q is the beginning of several ids: %s%s; write more of it", part, strings.Join(ids, ", "), more)
 }
 
 // wrongUse is a request of an operator that cannot be carried out as it is.

@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/internal/queue"
 	"github.com/heedproject/heed/policy"
 )
@@ -79,6 +81,49 @@ func TestACallIsShownMaskedAndRevealedOnlyForAReasonThatIsWrittenDown(t *testing
 		if !strings.Contains(l.logged(), `"kind":"audit","action":"reveal"`) || !strings.Contains(l.logged(), "ticket 12") {
 			t.Errorf("the audit log says nothing: %s", l.logged())
 		}
+	})
+}
+
+func TestTheBeginningOfAnIdNamesACallThoughItsWatchmanBeginsAlike(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		now := time.Now()
+		c := queue.Call{Facts: queue.Facts{ID: "job-4711", Endpoint: "api", Gate: MainGate, Method: "GET", Template: "/x", NotBefore: now.Add(time.Hour)},
+			Request: queue.Request{Path: "/x"}}
+		end := c
+		end.ID += "~end-1"
+		if _, err := l.store.Enqueue(l.Context(), now, []queue.Call{c, watchman(&c, now), end}); err != nil {
+			t.Fatal(err)
+		}
+		var got opened
+		l.operate("GET", "/_heed/calls/job-", "", &got)
+		if got.ID != "job-4711" {
+			t.Errorf("got %q, want the call", got.ID)
+		}
+		l.operate("GET", "/_heed/calls/job-4711~e", "", &got)
+		if got.ID != "job-4711~end-1" {
+			t.Errorf("got %q, want the callback of its end", got.ID)
+		}
+		if a := l.do(l.Gateway, "GET", "/_heed/calls/job-", ""); a.StatusCode != 404 {
+			t.Errorf("the data port: got %d, want 404: there the whole id is what lets a caller in", a.StatusCode)
+		}
+	})
+}
+
+func TestAQueuedCallThatWaitsIsNamedAsTheQueueNamesIt(t *testing.T) {
+	soon := func(_ *Settings, p *policy.Policy) {
+		p.Backoff.Base, p.Backoff.Cap = 800*time.Millisecond, 800*time.Millisecond
+	}
+	bubble(t, soon, func(l *later) {
+		l.api = answers(503, "")
+		id := strings.TrimPrefix(l.async("GET", "/api/x", "", "Heed-Correlation-Id", "job-7"), "/_heed/calls/")
+		synctest.Wait()
+		var got struct{ Waiting []heed.Waiter }
+		l.operate("GET", "/_heed/waiting", "", &got)
+		if len(got.Waiting) != 1 || got.Waiting[0].QueueID != id || got.Waiting[0].CorrelationID != "job-7" {
+			t.Errorf("got %+v, want the call %s of job-7", got.Waiting, id)
+		}
+		l.api = answers(200, "taken")
+		l.end("/_heed/calls/" + id)
 	})
 }
 

@@ -18,6 +18,7 @@ type Store interface {
 	queue.Intake
 	queue.Register
 	queue.Reader
+	queue.Index
 	queue.Opener
 	queue.Operator
 	queue.Gates

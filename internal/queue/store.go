@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"time"
+	"unicode/utf8"
 )
 
 // Every method of a store is one atomic step that is on disk when it returns,
@@ -211,6 +212,15 @@ type Reader interface {
 	Counts(ctx context.Context) ([]Count, error)
 }
 
+// Index finds calls by the beginning of their ids.
+type Index interface {
+	// IDs returns the ids that begin with prefix, in their order, at most limit.
+	IDs(ctx context.Context, prefix string, limit int) ([]string, error)
+}
+
+// Beyond is what sorts, byte by byte, after each id that begins with prefix.
+func Beyond(prefix string) string { return prefix + string(utf8.MaxRune) }
+
 // Filter selects calls. What is zero selects all.
 type Filter struct {
 	States        []State
@@ -322,6 +332,7 @@ type Store interface {
 	Feed
 	Gates
 	Reader
+	Index
 	Opener
 	Operator
 	Keeper

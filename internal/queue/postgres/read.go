@@ -102,6 +102,23 @@ func (s *Store) Get(ctx context.Context, id string) (queue.Facts, error) {
 	return r.Facts, nil
 }
 
+// IDs implements queue.Index.
+func (s *Store) IDs(ctx context.Context, prefix string, limit int) (ids []string, err error) {
+	if !fits(prefix) {
+		return nil, nil
+	}
+	err = s.rows(ctx, "SELECT id FROM calls WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3",
+		[]any{prefix, queue.Beyond(prefix), limit}, func(rows pgx.Rows) error {
+			var id string
+			if err := rows.Scan(&id); err != nil {
+				return failed(err)
+			}
+			ids = append(ids, id)
+			return nil
+		})
+	return ids, err
+}
+
 // List implements queue.Reader.
 func (s *Store) List(ctx context.Context, f queue.Filter) (queue.Page, error) {
 	where, args, err := conditions(f)

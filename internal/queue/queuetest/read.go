@@ -15,6 +15,28 @@ var readFacts = []fact{
 		_, err = r.s.Answer(r.Context(), "nobody")
 		r.isErr(err, queue.ErrNotFound)
 	}},
+	{"IDsAreFoundByTheirBeginning", func(r *rig) {
+		for _, id := range []string{"ab", "ab2~late", "a", "ab1", "b", "aB1", "a_b1", "abé"} {
+			r.enqueue(read(id))
+		}
+		for _, tt := range []struct {
+			prefix string
+			limit  int
+			want   []string
+		}{
+			{"ab", 9, []string{"ab", "ab1", "ab2~late", "abé"}},
+			{"ab", 2, []string{"ab", "ab1"}},
+			{"a_", 9, []string{"a_b1"}},
+			{"a%", 9, nil},
+			{"ab1", 9, []string{"ab1"}},
+			{"c", 9, nil},
+			{"a\xff", 9, nil},
+		} {
+			got, err := r.s.IDs(r.Context(), tt.prefix, tt.limit)
+			r.ok(err)
+			r.same(tt.prefix, got, tt.want)
+		}
+	}},
 	{"AListIsReadInPages", func(r *rig) {
 		r.enqueue(many(5, "a", nil)...)
 		var got []string

@@ -64,6 +64,25 @@ func (s *Store) Get(ctx context.Context, id string) (queue.Facts, error) {
 	return r.Facts, nil
 }
 
+// IDs implements queue.Index: the index of the ids alone answers it.
+func (s *Store) IDs(ctx context.Context, prefix string, limit int) (ids []string, err error) {
+	rows, err := s.read.QueryContext(ctx, idsQuery, prefix, queue.Beyond(prefix), limit)
+	if err != nil {
+		return nil, wrap("list ids of "+s.path, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, wrap("list ids of "+s.path, err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, wrap("list ids of "+s.path, rows.Err())
+}
+
+const idsQuery = "SELECT id FROM calls WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+
 // List implements queue.Reader.
 func (s *Store) List(ctx context.Context, f queue.Filter) (queue.Page, error) {
 	where, args, err := conditions(f)
