@@ -16,6 +16,8 @@ const (
 
 var errTooLarge = errors.New("the body is larger than the limit")
 
+var errFault = errors.New("reading the body panicked")
+
 var errSpoolClosed = errors.New("heed: the attempt that read this body has ended")
 
 // spool keeps what has been read of a body while it streams, so that another
@@ -31,6 +33,7 @@ type spool struct {
 	reading chan struct{} // closed when the piece that is read is there; nil: none is read
 	piece   []byte        // the latest piece, once nothing is kept any more
 	srcErr  error         // how src ended; io.EOF when whole
+	fault   any           // what reading src panicked with; nil: it did not
 	taken   int64         // read from src so far
 	mem     []byte
 	file    *os.File
@@ -109,6 +112,8 @@ func (s *spool) replay(r *spoolReader, p []byte) (n int, more <-chan struct{}, e
 		n = copy(p, s.piece[r.at-piece:])
 	case r.at != s.taken:
 		err = errors.New("heed: the body is too large to be sent again")
+	case s.fault != nil:
+		panic(s.fault) // here somebody can recover, as they could without a spool
 	case s.srcErr != nil:
 		err = s.srcErr
 	default:
@@ -133,11 +138,11 @@ var pieces = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 func (s *spool) take(done chan struct{}) {
 	buf := pieces.Get().(*[32 << 10]byte)
 	defer pieces.Put(buf)
-	n, err := s.src.Read(buf[:])
+	n, fault, err := s.pull(buf[:])
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken += int64(n)
-	s.srcErr = err
+	s.srcErr, s.fault = err, fault
 	s.piece = nil
 	if !s.closed {
 		s.keep(buf[:n])
@@ -147,6 +152,20 @@ func (s *spool) take(done chan struct{}) {
 	}
 	s.reading = nil
 	close(done)
+}
+
+// pull reads from src. A panic there would end the process, as the goroutine is
+// nobody's: it is kept for who reads the spool.
+func (s *spool) pull(p []byte) (n int, fault any, err error) {
+	defer func() {
+		if fault = recover(); fault != nil {
+			n, err = 0, errFault
+		}
+	}()
+	if n, err = s.src.Read(p); n < 0 || n > len(p) {
+		return 0, nil, fmt.Errorf("reading the body returned %d bytes for a buffer of %d", n, len(p))
+	}
+	return n, nil, err
 }
 
 // kept reads from what is kept.

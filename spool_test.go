@@ -76,3 +76,50 @@ func TestFillStopsAtTheLimit(t *testing.T) {
 		t.Errorf("got %v with %d bytes unread", err, src.Len())
 	}
 }
+
+// faultySource panics once it has been read from.
+type faultySource struct{ read bool }
+
+func (s *faultySource) Read(p []byte) (int, error) {
+	if s.read {
+		panic("a bug of the source")
+	}
+	s.read = true
+	return copy(p, "abc"), nil
+}
+
+func (s *faultySource) Close() error { return nil }
+
+func TestASourceThatPanicsDoesSoWhereTheSpoolIsRead(t *testing.T) {
+	s := newSpool(&faultySource{})
+	for range 2 {
+		r := s.reader(nil)
+		head := make([]byte, 3)
+		if _, err := io.ReadFull(r, head); err != nil || string(head) != "abc" {
+			t.Fatalf("what was read before is %q, %v", head, err)
+		}
+		func() {
+			defer func() {
+				if got := recover(); got != "a bug of the source" {
+					t.Errorf("the reader panicked with %v", got)
+				}
+			}()
+			r.Read(head)
+		}()
+	}
+	if s.replayable() {
+		t.Error("it says that it can be sent again")
+	}
+}
+
+// boastful says that it has read more than there is room for.
+type boastful struct{}
+
+func (boastful) Read(p []byte) (int, error) { return len(p) + 1, nil }
+
+func TestASourceThatReadsMoreThanThereIsRoomForIsAnError(t *testing.T) {
+	s := newSpool(io.NopCloser(boastful{}))
+	if n, err := s.reader(nil).Read(make([]byte, 10)); n != 0 || err == nil || err == io.EOF {
+		t.Errorf("got %d bytes, %v; want an error", n, err)
+	}
+}
