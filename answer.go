@@ -48,6 +48,9 @@ func (o *op) verify() {
 	body := newSpool(idleReader{o.resp.Body, o.ctx})
 	body.limit = o.p.Verify.SpoolLimit
 	err := body.fill(nil)
+	if err == nil && o.resp.Body != http.NoBody && body.size < o.resp.ContentLength { // a base transport that does not count
+		err = io.ErrUnexpectedEOF
+	}
 	o.resp.Body.Close()
 	if err == nil {
 		o.verified, err = o.complete(body.reader(nil), body.size)

@@ -262,3 +262,42 @@ func TestNoAnswerHasNoReport(t *testing.T) {
 		t.Errorf("got %+v of no answer", got)
 	}
 }
+
+// collapses is a body that panics, as that of a middleware with a bug does.
+type collapses struct{ io.ReadCloser }
+
+func (collapses) Read([]byte) (int, error) { panic("a bug below") }
+
+func TestABodyThatPanicsDuringVerificationPanicsInTheCallersGoroutine(t *testing.T) {
+	p := plays(func(r *http.Request) (*http.Response, error) {
+		resp, err := says(200, "abc")(r)
+		resp.Body = collapses{resp.Body}
+		return resp, err
+	})
+	pol := policy.Policy{Verify: policy.Verify{Mode: policy.VerifyFull}}
+	tr := &heed.Transport{Base: p, Policy: pol}
+	func() {
+		defer func() {
+			if got := recover(); got != "a bug below" {
+				t.Errorf("RoundTrip panicked with %v", got)
+			}
+		}()
+		tr.RoundTrip(request(t, "GET", ""))
+	}()
+	if g := tr.Gates()[0]; g.InFlight != 0 || p.open != 0 {
+		t.Errorf("%d in flight, %d answers open after it", g.InFlight, p.open)
+	}
+}
+
+func TestAnAnswerShorterThanItsContentLengthIsNotVerified(t *testing.T) {
+	p := plays(func(r *http.Request) (*http.Response, error) { // net/http would say so itself
+		resp, err := says(200, "abc")(r)
+		resp.ContentLength = 5
+		return resp, err
+	})
+	tr := &heed.Transport{Base: p, Policy: verifying(time.Second)}
+	resp, err := tr.RoundTrip(request(t, "GET", "").WithContext(heed.WithCall(t.Context(), heed.Call{RetryOff: true})))
+	if e := refused(t, resp, err); e.Class != classify.Truncated || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v", err)
+	}
+}
