@@ -114,6 +114,7 @@ type desk struct {
 	pending []Settlement // not yet handed to the store
 	claimAt time.Time
 	renewAt time.Time
+	until   time.Time // when the first lease runs out by the clock of the store; zero: none is known
 	retryAt time.Time // after a failure of the store
 	timer   *time.Timer
 	closing bool          // nothing more is claimed
@@ -161,7 +162,7 @@ func (d *desk) step() {
 	if now.Before(d.retryAt) {
 		return
 	}
-	if !now.Before(d.renewAt) && !d.renew(now) {
+	if (!now.Before(d.renewAt) || d.lapsed(now)) && !d.renew(now) {
 		return
 	}
 	if len(d.pending) > 0 && d.settling == nil {
@@ -170,6 +171,13 @@ func (d *desk) step() {
 	if !d.closing && !d.claiming && !d.refused && !now.Before(d.claimAt) {
 		d.claim(now)
 	}
+}
+
+// lapsed tells that leases have run out although it was not time to renew them.
+// That time goes by the monotonic clock, and leases by the wall clock, which may
+// be set forward, or go on while this machine sleeps.
+func (d *desk) lapsed(now time.Time) bool {
+	return !d.until.IsZero() && !now.Round(0).Before(d.until)
 }
 
 // wait sleeps until something is to be done.
@@ -286,8 +294,8 @@ func (d *desk) claimed(now time.Time, batch Batch, err error) {
 		d.fail(now, err)
 		return
 	}
-	if !batch.Next.IsZero() && batch.Next.Before(d.claimAt) {
-		d.claimAt = batch.Next
+	if at := now.Add(batch.Next.Sub(now)); !batch.Next.IsZero() && at.Before(d.claimAt) {
+		d.claimAt = at // by the monotonic clock: were the wall clock set back, nobody would look for as long
 	}
 	for _, c := range batch.Claims {
 		if d.closing {
@@ -302,6 +310,9 @@ func (d *desk) send(c Claim) {
 	d.lose(c.ID) // it was taken back while this machine slept
 	ctx, cut := context.WithCancelCause(d.under)
 	d.flights[c.ID] = flight{c, cut}
+	if until := c.Lease.Until.Round(0); d.until.IsZero() || until.Before(d.until) {
+		d.until = until
+	}
 	if b, ok := d.Feed.(Beginner); ok && d.Begins && !c.Repeatable {
 		ctx = beginning(ctx, b, c)
 	}
@@ -319,6 +330,7 @@ func (d *desk) send(c Claim) {
 func (d *desk) renew(now time.Time) bool {
 	d.renewAt = now.Add(d.Lease / 6)
 	if len(d.flights)+len(d.pending) == 0 {
+		d.until = time.Time{}
 		return true
 	}
 	claims := make([]Claim, 0, len(d.flights)+len(d.pending))
@@ -334,6 +346,7 @@ func (d *desk) renew(now time.Time) bool {
 		d.fail(now, err)
 		return false
 	}
+	d.until = now.Add(d.Lease).Round(0)
 	for _, id := range lost {
 		d.lose(id)
 	}

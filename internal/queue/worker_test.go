@@ -161,6 +161,47 @@ func TestLeasesAreRenewedWhileACallIsUnderWay(t *testing.T) {
 	})
 }
 
+// stepped is a feed whose leases are those of a wall clock that is set forward as
+// soon as they were given, and which keeps in order what is asked of it.
+type stepped struct {
+	*feed
+	asked []string
+}
+
+func (f *stepped) Claim(ctx context.Context, now time.Time, ask queue.Ask) (queue.Batch, error) {
+	b, err := f.feed.Claim(ctx, now, ask)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, "claim")
+	for i := range b.Claims {
+		b.Claims[i].Lease.Until = now.Add(-10 * time.Minute)
+	}
+	return b, err
+}
+
+func (f *stepped) Renew(ctx context.Context, until time.Time, all []queue.Claim) ([]string, error) {
+	f.mu.Lock()
+	f.asked = append(f.asked, "renew")
+	f.mu.Unlock()
+	return f.feed.Renew(ctx, until, all)
+}
+
+func TestLeasesThatRanOutByTheWallClockAreRenewedBeforeMoreIsClaimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &stepped{feed: newFeed(map[string]time.Time{"a": {}})}
+		w := queue.Worker{Feed: f, Poll: time.Second, Send: func(context.Context, queue.Call) queue.Outcome {
+			time.Sleep(2500 * time.Millisecond)
+			return queue.Outcome{State: queue.Done}
+		}}
+		w.Start(t.Context())
+		time.Sleep(2250 * time.Millisecond)
+		f.mu.Lock()
+		same(t, "asked", f.asked, []string{"claim", "renew", "claim", "claim"})
+		f.mu.Unlock()
+		w.Stop()
+	})
+}
+
 func TestACallWhoseLeaseIsLostIsEndedAndNotSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed(map[string]time.Time{"a": {}})
