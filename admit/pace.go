@@ -34,8 +34,7 @@ type pace struct {
 	step time.Duration // between two slots at rate by
 	by   float64
 
-	growth float64 // relative growth of a learned rate per second
-	grown  time.Time
+	grown  time.Time // when the rate last grew
 	wanted time.Time // since when somebody has waited for the next slot; zero: nobody has
 	goal   float64   // ramping: beyond it the key is not paced any more
 
@@ -88,6 +87,12 @@ func (m mode) String() string {
 	return [...]string{"none", "configured", "exploring", "ramping", "learned", "none"}[m]
 }
 
+// growth is the relative growth per second of a rate that is not known to be
+// the limit.
+func (m mode) growth() float64 {
+	return [...]float64{fixed: regrowth, exploring: exploreGrowth, ramping: rampGrowth, measured: probeGrowth, ignorant: 0}[m]
+}
+
 func (p *pace) init(l *policy.Limits) {
 	switch {
 	case l.Rate > 0:
@@ -100,7 +105,7 @@ func (p *pace) init(l *policy.Limits) {
 	case l.Learn.Off:
 		p.mode = ignorant
 	case l.Learn.Start > 0:
-		p.rate, p.mode, p.growth, p.lag = l.Learn.Start, exploring, exploreGrowth, catchUp
+		p.rate, p.mode, p.lag = l.Learn.Start, exploring, catchUp
 	}
 	p.calm = 1
 }
@@ -150,7 +155,7 @@ func (p *pace) grow(now time.Time, demand bool) {
 	if p.mode == fixed && p.rate == p.told || dt == 0 {
 		return
 	}
-	g := p.growth
+	g := p.mode.growth()
 	if p.mode == measured || p.mode == fixed {
 		p.growing += dt
 		t := float64(p.growing) / float64(probeTime) / p.calm
@@ -190,7 +195,7 @@ func (p *pace) sought(now time.Time, demand bool) time.Duration {
 
 // follow takes over a rate that is known better.
 func (p *pace) follow(rate float64) {
-	p.rate, p.mode, p.lag, p.growing, p.growth, p.tried = rate, measured, catchUp, 0, probeGrowth, rate
+	p.rate, p.mode, p.lag, p.growing, p.tried = rate, measured, catchUp, 0, rate
 }
 
 // note counts a request that leaves now. A pause counts for no longer than it
@@ -253,7 +258,7 @@ func (p *pace) judge() bool {
 	case p.mode == fixed: // somebody else uses the key too, or the published limit is not the real one
 		p.settle(p.tried, p.rate, 0.03)
 		p.tried = p.rate
-		p.rate, p.growing, p.growth = max(p.rate*0.95, p.told/20), 0, regrowth
+		p.rate, p.growing = max(p.rate*0.95, p.told/20), 0
 	default:
 		p.learn(max(min(p.measure(), e.rate), slowest), little)
 	}
@@ -276,7 +281,7 @@ func (p *pace) learn(r float64, little bool) {
 	if was == measured {
 		p.settle(p.rate, r, 0.1)
 	}
-	p.rate, p.mode, p.growing, p.growth, p.lag = keepBelow*r, measured, 0, probeGrowth, lag
+	p.rate, p.mode, p.growing, p.lag = keepBelow*r, measured, 0, lag
 	p.tried = p.rate
 }
 
@@ -341,5 +346,5 @@ func (p *pace) resume(t time.Time, credit time.Duration) {
 // all of it at the instant the key opens.
 func (p *pace) ramp() {
 	was := max(p.history.mean(), 10)
-	p.rate, p.goal, p.growth, p.mode, p.lag = was/2, 4*was, rampGrowth, ramping, 0
+	p.rate, p.goal, p.mode, p.lag = was/2, 4*was, ramping, 0
 }

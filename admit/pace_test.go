@@ -371,13 +371,13 @@ func TestWhoReadTheClockEarlyDoesNotWaitForASlotThatIsFree(t *testing.T) {
 
 // The quota that set the pace may stop telling; the key is not left at its last word.
 func TestARateThatAQuotaToldGrowsLikeOneThatWasLearned(t *testing.T) {
-	for _, growth := range []float64{0, exploreGrowth} {
-		p := pace{growth: growth, tempo: tempo{calm: 1}}
+	for _, m := range []mode{unpaced, exploring} {
+		p := pace{tempo: tempo{mode: m, calm: 1}}
 		p.follow(10)
 		p.grown = start
 		p.grow(start.Add(time.Second), true)
 		if p.rate < 10.02 || p.rate > 10.1 {
-			t.Errorf("growth %v before: got %v/s after a second, want little more than 10", growth, p.rate)
+			t.Errorf("%s before: got %v/s after a second, want little more than 10", m, p.rate)
 		}
 	}
 }
