@@ -82,7 +82,7 @@ func (g *Gate) instant(now time.Time) time.Time {
 
 // byQuota tells that the quota that comes back is the better pace than one
 // that is learned.
-func (g *Gate) byQuota() bool { return g.pace.mode != fixed && g.quota.refills() }
+func (g *Gate) byQuota() bool { return g.pace.mode != configured && g.quota.refills() }
 
 // pass lets an attempt go. It fills in out where that lies: an Answer is large,
 // and to copy it would be a part of what every call costs.
@@ -260,7 +260,7 @@ func (g *Gate) throttled(now time.Time, r *Result) {
 		g.pace.cut(r.Pass.At)
 		blind = g.hold.miss(now, r.Pass.Seq, g.p.Backoff.Cap)
 	} else {
-		g.pace.recut(r.Pass.At)
+		g.pace.correct(r.Pass.At)
 		blind = g.hold.confirm(r.Pass.Seq, g.p.Backoff.Cap)
 	}
 	if saved == 0 && blind > 0 {

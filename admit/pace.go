@@ -7,32 +7,47 @@ import (
 	"github.com/heedproject/heed/policy"
 )
 
-// The constants of learning. They say how a rate that nobody told is found;
-// docs/decisions/learned-rate.md has the reasoning and the measurements.
+// How fast a rate grows for those who wait, relative to itself and per second.
+// docs/decisions/learned-rate.md has the measurements behind all constants.
 const (
-	exploreGrowth = 1.3   // relative growth per second while nothing was throttled
-	rampGrowth    = 3.0   // the same after an outage of a key that is not paced
-	keepBelow     = 0.985 // of a rate that was measured
-	keepApart     = 1.005 // of the space between requests at a rate that was told
-	probeGrowth   = 0.003
-	regrowth      = 0.02             // of a rate that was configured and is in doubt
-	most          = 2.0              // by which one request may raise a rate
-	calmest       = 16.0             // times slower than probeGrowth or regrowth
-	probeTime     = 10 * time.Second // after which probing upward speeds up
-	burstTime     = 100 * time.Millisecond
-	catchUp       = 25 * time.Millisecond // of lateness that a learned pace makes good
-	slowest       = 1.0 / 3600            // requests per second
-	enough        = 10                    // requests that got through, to measure a rate by
+	exploreGrowth = 1.3   // while nothing was throttled
+	rampGrowth    = 3.0   // after an outage, of a key that had no pace before it
+	probeGrowth   = 0.003 // of a learned rate: a throttle that it provokes costs up to a second
+	regrowth      = 0.02  // of a configured rate that was lowered: it was published, so it may be right
+
+	probeTime  = 10 * time.Second // without a throttle, in which the last two double
+	maxGrowth  = 0.25             // to which they speed up
+	maxDamping = 16.0             // how many times slower they become; at 64 a limit raised tenfold was not found
+	maxRaise   = 2.0              // by which one request may raise a rate: slots may be an hour apart
 )
 
-// pace spaces requests evenly at a rate: configured, or learned. A rate of 0
-// lets everything through.
+// Where a rate settles.
+const (
+	keepBelow = 0.985 // of the rate that was measured leaves
+	// keepApart widens the space between requests at a configured rate: at the
+	// very rate the last one of each window comes too early as often as not.
+	keepApart = 1.005
+	stepDown  = 0.95 // of a configured rate is what a throttle leaves
+	maxBelow  = 20.0 // times lower than configured it is made at most
+	minRate   = 1.0 / 3600
+
+	minSample = 10                     // requests that got through, to measure a rate by
+	burstTime = 100 * time.Millisecond // of requests at the server's rate: the burst that is assumed of it
+	catchUp   = 25 * time.Millisecond  // of lateness that is made good while no throttle has told the rate
+)
+
+// pace spaces requests evenly at a rate, configured or learned, as GCRA does: next
+// is its theoretical arrival time, lag its burst tolerance. A rate of 0 lets
+// everything through.
+//
+// The rate grows while somebody waits for it, see grow, and is set anew by each
+// throttle, see cut, which measures it in the history of what left.
 type pace struct {
-	told float64 // configured; 0: none
+	configured float64 // by the policy; 0: none
 	tempo
-	next time.Time     // the next free slot
-	step time.Duration // between two slots at rate by
-	by   float64
+	next   time.Time     // the next free slot
+	step   time.Duration // between two slots
+	stepOf float64       // the rate that step was reckoned for
 
 	grown  time.Time // when the rate last grew
 	wanted time.Time // since when somebody has waited for the next slot; zero: nobody has
@@ -41,62 +56,59 @@ type pace struct {
 	history history
 	busy    time.Duration // in which requests left, since the last throttle
 	left    time.Time     // when the last one did
-	event   event         // the throttle that tempo was last judged by
+	event   event         // the last throttle
 }
 
 // tempo is what a throttle changes.
 type tempo struct {
-	rate    float64 // in force
+	rate    float64 // in force; 0: none
 	mode    mode
-	lag     time.Duration // how far the schedule may fall behind and catch up: the burst
-	growing time.Duration // how long a learned rate has grown since it was measured
-	calm    float64       // how much slower probing upward has become
-	tried   float64       // the rate in force at the last throttle
-	last    cutAt         // the last throttle
+	lag     time.Duration // how far the schedule may fall behind and catch up
+	probed  time.Duration // for how long the rate has grown since the last throttle
+	damping float64       // how many times slower it does, since throttles confirmed what was known
+	// estimate is the limit as the last throttle told it: the configured rate
+	// that was too high, or the learned one that is not.
+	estimate  float64
+	throttled bool   // a throttle has taught something
+	accepted  uint64 // requests until the last that did
 }
 
-// cutAt is what is remembered of a throttle.
-type cutAt struct {
-	seq  uint64 // accepted until then
-	seen bool
-}
-
-// event is a throttle and those that belong to it, by which the tempo is judged.
+// event is what TCP and QUIC call a congestion event (RFC 9002 §7.3.2): a throttle
+// with all others of requests that left before the key was closed.
 type event struct {
-	at       time.Time     // when the last of these requests left
+	at       time.Time     // when the last of the throttled requests left
 	from     int64         // the first slot of the history that counts
 	accepted uint64        // requests until at
 	busy     time.Duration // in which requests left, since the throttle before
-	was      tempo
-	rate     float64 // requests per second that left before it
+	was      tempo         // before it
+	rate     float64       // at which requests left before it
 }
 
 // mode is how a pace came by its rate.
 type mode uint8
 
 const (
-	unpaced   mode = iota
-	fixed          // configured
-	exploring      // from Learn.Start upward, nothing throttled yet
-	ramping        // after an outage, up to what it was
-	measured       // by throttles
-	ignorant       // learning is switched off
+	unpaced    mode = iota
+	configured      // by the policy
+	exploring       // from Learn.Start upward, nothing throttled yet
+	ramping         // after an outage, up to what it was
+	measured        // by throttles, or told by a quota
+	ignorant        // none: learning is switched off
 )
 
 func (m mode) String() string {
 	return [...]string{"none", "configured", "exploring", "ramping", "learned", "none"}[m]
 }
 
-// growth is the relative growth per second of a rate that is not known to be
-// the limit.
+// growth is how fast a rate grows that was found so.
 func (m mode) growth() float64 {
-	return [...]float64{fixed: regrowth, exploring: exploreGrowth, ramping: rampGrowth, measured: probeGrowth, ignorant: 0}[m]
+	return [...]float64{configured: regrowth, exploring: exploreGrowth, ramping: rampGrowth, measured: probeGrowth, ignorant: 0}[m]
 }
 
 func (p *pace) init(l *policy.Limits) {
 	switch {
 	case l.Rate > 0:
-		p.told, p.rate, p.mode = l.Rate, l.Rate, fixed
+		p.configured, p.rate, p.mode = l.Rate, l.Rate, configured
 		// The server counts arrivals, not departures: keep back what the
 		// network and the scheduler may squeeze together within 25 ms.
 		burst := float64(l.Burst)
@@ -107,7 +119,7 @@ func (p *pace) init(l *policy.Limits) {
 	case l.Learn.Start > 0:
 		p.rate, p.mode, p.lag = l.Learn.Start, exploring, catchUp
 	}
-	p.calm = 1
+	p.damping = 1
 }
 
 func seconds(s float64) time.Duration {
@@ -115,7 +127,7 @@ func seconds(s float64) time.Duration {
 }
 
 // late is for how long the next slot has been free, as far as the schedule may
-// fall behind; negative: it will be so much later.
+// fall behind; negative: it will be so much later, and somebody waits for it.
 func (p *pace) late(now time.Time) time.Duration {
 	if p.rate == 0 {
 		return 0
@@ -132,17 +144,18 @@ func (p *pace) take(late time.Duration, now time.Time, demand bool) {
 		return
 	}
 	p.grow(now, demand)
-	if p.rate != p.by && p.rate > 0 {
-		p.step, p.by = p.space(), p.rate
+	if p.rate == 0 { // it has outgrown its goal
+		return
 	}
-	if p.rate > 0 {
-		p.next = now.Add(p.step - late)
+	if p.rate != p.stepOf {
+		p.step, p.stepOf = p.space(), p.rate
 	}
+	p.next = now.Add(p.step - late)
 }
 
 // space is the time between two requests.
 func (p *pace) space() time.Duration {
-	if p.mode == fixed {
+	if p.mode == configured {
 		return seconds(keepApart / p.rate)
 	}
 	return seconds(1 / p.rate)
@@ -152,22 +165,22 @@ func (p *pace) space() time.Duration {
 // in which nobody waited proves nothing about a higher rate.
 func (p *pace) grow(now time.Time, demand bool) {
 	dt := p.sought(now, demand)
-	if p.mode == fixed && p.rate == p.told || dt == 0 {
+	if p.mode == configured && p.rate == p.configured || dt == 0 {
 		return
 	}
 	g := p.mode.growth()
-	if p.mode == measured || p.mode == fixed {
-		p.growing += dt
-		t := float64(p.growing) / float64(probeTime) / p.calm
-		g = min(g/p.calm*(1+t*t), 0.25)
+	if p.mode == measured || p.mode == configured {
+		p.probed += dt
+		t := float64(p.probed) / float64(probeTime) / p.damping
+		g = min(g/p.damping*(1+t*t), maxGrowth)
 	}
-	p.rate *= min(1+g*dt.Seconds(), most)
-	if p.rate > 1.1*p.tried { // it bears more than it did
-		p.calm = 1
+	p.rate *= min(1+g*dt.Seconds(), maxRaise)
+	if p.rate > 1.1*p.estimate { // it bears more than it did
+		p.damping = 1
 	}
 	switch {
-	case p.mode == fixed:
-		p.rate = min(p.rate, p.told)
+	case p.mode == configured:
+		p.rate = min(p.rate, p.configured)
 	case p.mode == ramping && p.rate > p.goal:
 		p.rate, p.mode = 0, unpaced
 	}
@@ -195,7 +208,7 @@ func (p *pace) sought(now time.Time, demand bool) time.Duration {
 
 // follow takes over a rate that is known better.
 func (p *pace) follow(rate float64) {
-	p.rate, p.mode, p.lag, p.growing, p.tried = rate, measured, catchUp, 0, rate
+	p.rate, p.mode, p.lag, p.probed, p.estimate = rate, measured, catchUp, 0, rate
 }
 
 // note counts a request that leaves now. A pause counts for no longer than it
@@ -218,17 +231,18 @@ func (p *pace) cut(t time.Time) {
 	p.history.drop(t)
 	p.event = event{at: t, from: p.history.start, accepted: p.history.until(t),
 		busy: p.busy, was: p.tempo, rate: p.current()}
-	if p.judge() {
+	if p.teaches() {
+		p.lower()
 		p.history.restart()
 		p.busy = 0
 	}
 }
 
-// recut corrects the last cut by a throttle of another request that left, at t,
+// correct corrects the last cut by a throttle of another request that left, at t,
 // before the key was closed. Requests of a burst do not arrive in the order in
 // which they left: how many of them the server took shows when all its refusals
 // have come.
-func (p *pace) recut(t time.Time) {
+func (p *pace) correct(t time.Time) {
 	p.history.drop(t)
 	e := &p.event
 	if slotOf(t) < e.from || !p.history.holds(slotOf(e.at)) {
@@ -239,61 +253,79 @@ func (p *pace) recut(t time.Time) {
 	}
 	e.accepted = p.history.until(e.at)
 	p.tempo = e.was
-	if !p.judge() {
-		p.history.start = max(e.from, p.history.oldest())
-		p.busy += e.busy
-		p.event = event{}
+	if p.teaches() {
+		p.lower()
+		return
 	}
+	p.history.start = max(e.from, p.history.oldest())
+	p.busy += e.busy
+	p.event = event{}
 }
 
-// judge sets the tempo by the event, and tells whether that teaches anything.
-func (p *pace) judge() bool {
-	e := &p.event
-	little := e.accepted < p.last.seq+enough
+// teaches tells whether the event says anything of the rate.
+func (p *pace) teaches() bool {
 	switch {
-	case p.last.seen && e.accepted <= p.last.seq:
-		return false // nothing got through since: the key is still closed, which tells nothing of its rate
-	case p.mode == ignorant, p.mode == unpaced && little:
+	case p.throttled && p.event.accepted <= p.accepted:
+		return false // nothing got through since the last: the key is still closed
+	case p.mode == unpaced && p.few():
 		return false // the hold is all that a key with so little traffic needs
-	case p.mode == fixed: // somebody else uses the key too, or the published limit is not the real one
-		p.settle(p.tried, p.rate, 0.03)
-		p.tried = p.rate
-		p.rate, p.growing = max(p.rate*0.95, p.told/20), 0
-	default:
-		p.learn(max(min(p.measure(), e.rate), slowest), little)
 	}
-	p.last = cutAt{seq: e.accepted, seen: true}
-	return true
+	return p.mode != ignorant
 }
 
-// learn takes over a rate that was measured. Too few requests to measure by
-// prove little: when the key opened, those that left together may have been
-// what the server refused.
-func (p *pace) learn(r float64, little bool) {
-	was, left := p.mode, p.event.rate
-	lag := burstTime / 2
+// few tells that too few requests got through since the last throttle to
+// measure a rate by.
+func (p *pace) few() bool { return p.event.accepted < p.accepted+minSample }
+
+// lower sets the tempo by the event.
+func (p *pace) lower() {
+	if p.mode == configured {
+		p.yield()
+	} else {
+		p.learn()
+	}
+	p.probed, p.throttled, p.accepted = 0, true, p.event.accepted
+}
+
+// yield lowers a configured rate: somebody else uses the key too, or the limit
+// that was published is not the real one.
+func (p *pace) yield() {
+	if near(p.rate, p.estimate, 0.03) { // less than a step: a descent confirms nothing
+		p.damp()
+	}
+	p.estimate = p.rate
+	p.rate = max(p.rate*stepDown, p.configured/maxBelow)
+}
+
+// learn takes over the rate that the event measures. Few requests prove little:
+// when the key opened, those that left together may have been what the server
+// refused. So they lower a rate that was learned, or at which requests may catch
+// up, by a fifth at most, and any other to a quarter.
+func (p *pace) learn() {
+	left := p.event.rate
+	r, lag := max(min(p.measure(), left), minRate), burstTime/2
 	switch {
-	case little && (was == measured || p.lag > 0):
+	case p.few() && (p.mode == measured || p.lag > 0):
 		r, lag = max(r, 0.8*left), 0
-	case little:
+	case p.few():
 		r = max(r, left/4)
 	}
-	if was == measured {
-		p.settle(p.rate, r, 0.1)
+	if p.mode == measured {
+		if near(r, p.rate, 0.1) {
+			p.damp()
+		} else {
+			p.damping = 1
+		}
 	}
-	p.rate, p.mode, p.growing, p.lag = keepBelow*r, measured, 0, lag
-	p.tried = p.rate
+	p.rate, p.mode, p.lag = keepBelow*r, measured, lag
+	p.estimate = p.rate
 }
 
-// settle slows probing upward down where a throttle confirms what is known.
-func (p *pace) settle(known, rate, within float64) {
-	switch {
-	case math.Abs(rate-known) < within*known:
-		p.calm = min(2*p.calm, calmest)
-	case p.mode == measured:
-		p.calm = 1
-	}
-}
+// near tells that a rate is within a part of what is known.
+func near(rate, known, within float64) bool { return math.Abs(rate-known) < within*known }
+
+// damp slows probing upward down: a throttle has confirmed what is known.
+func (p *pace) damp() { p.damping = min(2*p.damping, maxDamping) }
 
 // current is the rate at which requests leave.
 func (p *pace) current() float64 {
@@ -313,13 +345,13 @@ func (p *pace) measure() float64 {
 	e := &p.event
 	excess := func(r float64) float64 {
 		x := p.history.excess(e.from, e.at, r) - max(2, r*burstTime.Seconds())
-		if p.last.seen {
-			x = max(x, float64(e.accepted)-float64(p.last.seq)-r*e.busy.Seconds())
+		if p.throttled {
+			x = max(x, float64(e.accepted)-float64(p.accepted)-r*e.busy.Seconds())
 		}
 		return x
 	}
-	lo, hi := slowest, 1e6
-	for range 60 {
+	lo, hi := minRate, 1e6
+	for range 60 { // of halving, on the scale of logarithms, as far as a float64 goes
 		mid := math.Sqrt(lo * hi)
 		if excess(mid) > 0 {
 			lo = mid
@@ -337,7 +369,7 @@ func (p *pace) resume(t time.Time, credit time.Duration) {
 	if p.mode == unpaced {
 		p.ramp()
 	}
-	if p.mode != fixed && !p.next.After(t) {
+	if p.mode != configured && !p.next.After(t) {
 		p.next = t.Add(-min(p.lag, credit))
 	}
 }

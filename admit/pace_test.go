@@ -330,7 +330,7 @@ func TestAKnockAtAClosedKeySaysNothingOfItsRate(t *testing.T) {
 
 // Few requests at one instant measure a high rate.
 func TestAMeasurementAboveTheRateInForceDoesNotRaiseIt(t *testing.T) {
-	p := pace{tempo: tempo{rate: 10, mode: measured, calm: 1}}
+	p := pace{tempo: tempo{rate: 10, mode: measured, damping: 1}}
 	for range 9 {
 		p.note(start)
 	}
@@ -339,7 +339,7 @@ func TestAMeasurementAboveTheRateInForceDoesNotRaiseIt(t *testing.T) {
 	if got := p.measure(); got <= 10 {
 		t.Fatalf("measured %v/s, want a case above the rate of 10", got)
 	}
-	p.judge()
+	p.lower()
 	if p.rate > 10 {
 		t.Errorf("got %v/s after a throttle at 10/s", p.rate)
 	}
@@ -372,7 +372,7 @@ func TestWhoReadTheClockEarlyDoesNotWaitForASlotThatIsFree(t *testing.T) {
 // The quota that set the pace may stop telling; the key is not left at its last word.
 func TestARateThatAQuotaToldGrowsLikeOneThatWasLearned(t *testing.T) {
 	for _, m := range []mode{unpaced, exploring} {
-		p := pace{tempo: tempo{mode: m, calm: 1}}
+		p := pace{tempo: tempo{mode: m, damping: 1}}
 		p.follow(10)
 		p.grown = start
 		p.grow(start.Add(time.Second), true)
