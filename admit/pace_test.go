@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/policy"
 )
 
@@ -24,26 +25,27 @@ func crowd(g *Gate, now, end time.Time, answered func(time.Time, Pass)) (left []
 	return left
 }
 
-// bucket is a server that lets rate requests per second through, and burst at
-// once.
+// bucket is a server with a token bucket that counts what it refused.
 type bucket struct {
-	rate, burst, level float64
-	at                 time.Time
-	refused            int
+	*tank
+	refused int
 }
 
-func (b *bucket) take(now time.Time) bool {
-	if b.at.IsZero() {
-		b.level, b.at = b.burst, now
+func newBucket(rate, burst float64) *bucket { return &bucket{tank: newTank(rate, burst)} }
+
+func (b *bucket) verdict(now time.Time) classify.Verdict {
+	if b.take(now.Sub(start)) {
+		return ok
 	}
-	b.level = min(b.burst, b.level+b.rate*now.Sub(b.at).Seconds())
-	b.at = now
-	if b.level < 1-1e-9 {
-		b.refused++
-		return false
+	b.refused++
+	return throttle
+}
+
+// serve tells g what came of each that it lets out.
+func (b *bucket) serve(g *Gate) func(time.Time, Pass) {
+	return func(now time.Time, p Pass) {
+		g.Observe(now.Add(time.Microsecond), Result{Pass: p, Verdict: b.verdict(now)})
 	}
-	b.level--
-	return true
 }
 
 func paced(rate float64, burst int) *Gate {
@@ -147,21 +149,19 @@ func TestLearningThatIsOffNeverPaces(t *testing.T) {
 func learned(t *testing.T, server *bucket, l policy.Learn) (g *Gate, cuts []float64) {
 	t.Helper()
 	g = gateOf(func(p *policy.Policy) { p.Limits.Learn = l })
+	serve := server.serve(g)
 	crowd(g, start, start.Add(time.Minute), func(now time.Time, p Pass) {
-		before := g.pace.current()
-		if server.take(now) {
-			g.Observe(now.Add(time.Microsecond), Result{Pass: p, Verdict: ok, Status: 200})
-			return
+		before, refused := g.pace.current(), server.refused
+		if serve(now, p); server.refused > refused {
+			cuts = append(cuts, g.pace.rate/before)
 		}
-		g.Observe(now.Add(time.Microsecond), Result{Pass: p, Verdict: throttle, Status: 429})
-		cuts = append(cuts, g.pace.rate/before)
 	})
 	return g, cuts
 }
 
 func TestTwoThrottlesBracketTheRate(t *testing.T) {
 	for _, rate := range []float64{5, 50, 300} {
-		server := &bucket{rate: rate, burst: 10}
+		server := newBucket(rate, 10)
 		g, cuts := learned(t, server, policy.Learn{Start: 2})
 		if len(cuts) < 2 {
 			t.Fatalf("%v/s: got %d throttles, want two at least", rate, len(cuts))
@@ -197,19 +197,12 @@ func TestABurstMeasuresTheRateWhateverTheOrderOfItsRefusals(t *testing.T) {
 
 // While a key is closed the server saves up no more than a burst.
 func TestAPauseBetweenTwoThrottlesCountsForNoMoreThanABurst(t *testing.T) {
-	server := &bucket{rate: 200, burst: 3}
+	server := newBucket(200, 3)
 	g := gateOf(func(p *policy.Policy) { p.Limits.Learn = policy.Learn{Start: 100} })
-	ask := func(now time.Time, p Pass) {
-		v := ok
-		if !server.take(now) {
-			v = throttle
-		}
-		answer(g, now.Add(time.Microsecond), p, v)
-	}
-	crowd(g, start, start.Add(3*time.Second), ask)
+	crowd(g, start, start.Add(3*time.Second), server.serve(g))
 	was, throttles := g.pace.rate, server.refused
 	opens := exchange(t, g, g.pace.next, overload, after(10*time.Second)).Until
-	crowd(g, opens, opens.Add(time.Second), ask)
+	crowd(g, opens, opens.Add(time.Second), server.serve(g))
 	if throttles == 0 || server.refused == throttles {
 		t.Fatalf("got %d and %d throttles, want some before the pause and some after it", throttles, server.refused-throttles)
 	}
@@ -256,15 +249,9 @@ func TestKnocksAtAClosedKeyCorrectNothing(t *testing.T) {
 }
 
 func TestAPublishedRateThatIsTooHighIsNotInsistedOn(t *testing.T) {
-	server := &bucket{rate: 50, burst: 10}
+	server := newBucket(50, 10)
 	g := paced(100, 10)
-	left := crowd(g, start, start.Add(time.Minute), func(now time.Time, p Pass) {
-		v := ok
-		if !server.take(now) {
-			v = throttle
-		}
-		answer(g, now.Add(time.Microsecond), p, v)
-	})
+	left := crowd(g, start, start.Add(time.Minute), server.serve(g))
 	if share := float64(server.refused) / float64(len(left)); share > 0.03 || len(left) < 2500 {
 		t.Errorf("got %d requests in a minute, %.1f %% of them refused, want most of 3,000 and few refused", len(left), 100*share)
 	}
@@ -273,7 +260,7 @@ func TestAPublishedRateThatIsTooHighIsNotInsistedOn(t *testing.T) {
 func TestARateNeverRisesAtACut(t *testing.T) {
 	for _, rate := range []float64{0.5, 7, 80, 1000} {
 		for _, first := range []float64{0, 1, 100} {
-			_, cuts := learned(t, &bucket{rate: rate, burst: 5}, policy.Learn{Start: first})
+			_, cuts := learned(t, newBucket(rate, 5), policy.Learn{Start: first})
 			for i, factor := range cuts {
 				if factor > 1 || i > 0 && factor < keepBelow/4-1e-9 { // the first one has no rate to go by
 					t.Errorf("%v/s from %v/s: cut %d changed the rate by %v", rate, first, i, factor)

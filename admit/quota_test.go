@@ -18,14 +18,10 @@ func quotaSaid(remaining, limit int64, reset time.Duration) hint.Hint {
 }
 
 func TestAQuotaThatComesBackLittleByLittleSetsThePace(t *testing.T) {
-	server := &bucket{rate: 20, burst: 100}
+	server := newBucket(20, 100)
 	g := gateOf(func(p *policy.Policy) { p.Limits.Learn = policy.Learn{Start: 50} })
 	left := crowd(g, start, start.Add(time.Minute), func(now time.Time, p Pass) {
-		v := ok
-		if !server.take(now) {
-			v = throttle
-		}
-		g.Observe(now, Result{Pass: p, Verdict: v, Hint: quotaSaid(int64(server.level), 100, 0)})
+		g.Observe(now, Result{Pass: p, Verdict: server.verdict(now), Hint: quotaSaid(int64(server.level), 100, 0)})
 	})
 	if off := math.Abs(g.quota.slope/20 - 1); off > 0.05 || !g.quota.refills() {
 		t.Errorf("got a slope of %v/s, refills %v, want 20 within 5 %%", g.quota.slope, g.quota.refills())
