@@ -207,14 +207,11 @@ type step struct {
 }
 
 func (p *provider) arrive(now time.Duration) (classify.Verdict, hint.Hint) {
-	for _, o := range p.outages {
-		if now >= o.from && now < o.to {
-			h := hint.Hint{Wait: o.wait, HasWait: o.wait > 0}
-			if o.wait > 0 {
-				return overload, h
-			}
-			return failed, h
+	if o, is := p.down(now); is {
+		if o.wait > 0 {
+			return overload, after(o.wait)
 		}
+		return failed, hint.Hint{}
 	}
 	v := ok
 	var h hint.Hint
@@ -237,18 +234,25 @@ func (p *provider) arrive(now time.Duration) (classify.Verdict, hint.Hint) {
 	return v, h
 }
 
-// well is since when it would have taken a request.
-func (p *provider) well() time.Duration {
-	return max(p.limiter.since(), p.shut)
-}
-
-func (p *provider) down(now time.Duration) (until time.Duration, is bool) {
+// well is since when it would have taken a request, while it is not down.
+func (p *provider) well(now time.Duration) time.Duration {
+	since := max(p.limiter.since(), p.shut)
 	for _, o := range p.outages {
-		if now >= o.from && now < o.to {
-			return o.to, true
+		if o.to <= now {
+			since = max(since, o.to)
 		}
 	}
-	return 0, false
+	return since
+}
+
+// down is the outage that it has.
+func (p *provider) down(now time.Duration) (o span, is bool) {
+	for _, o := range p.outages {
+		if now >= o.from && now < o.to {
+			return o, true
+		}
+	}
+	return span{}, false
 }
 
 // What a 429 says.

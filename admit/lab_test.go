@@ -28,13 +28,12 @@ type trial struct {
 
 // outcome is what came of a trial.
 type outcome struct {
-	sent, refused, done, lost int
-	minutes                   []int // answers, by the minute
+	minutes []int // answers, by the minute
 	// idle is the longest time in which nothing left although somebody waited,
 	// the server would have taken it, and it had not asked to wait.
-	idle        time.Duration
-	refusedLate int // in the second half
-	sentLate    int
+	idle time.Duration
+	// in the second half
+	sent, refused int
 }
 
 // moment is when something happens.
@@ -85,6 +84,9 @@ type worker struct {
 	verdict classify.Verdict
 	hint    hint.Hint
 }
+
+// late tells that the second half has begun.
+func (l *lab) late() bool { return l.now > l.length/2 }
 
 // at does what at t.
 func (l *lab) at(t time.Duration, what func()) {
@@ -168,8 +170,8 @@ func (l *lab) pump() {
 
 func (l *lab) ask(w *worker) (Kind, time.Time) {
 	if l.oracle {
-		if until, is := l.server.down(l.now); is {
-			return Wait, start.Add(until)
+		if o, is := l.server.down(l.now); is {
+			return Wait, start.Add(o.to)
 		}
 		if at := l.server.opens(l.now); at > l.now {
 			return Wait, start.Add(at)
@@ -183,18 +185,11 @@ func (l *lab) ask(w *worker) (Kind, time.Time) {
 
 func (l *lab) depart(w *worker) {
 	if _, is := l.server.down(l.now); !is {
-		well := l.server.well()
-		for _, o := range l.server.outages {
-			if o.to <= l.now {
-				well = max(well, o.to)
-			}
-		}
-		l.idle = max(l.idle, l.now-max(l.begun, well, l.asked))
+		l.idle = max(l.idle, l.now-max(l.begun, l.server.well(l.now), l.asked))
 	}
 	l.begun = l.now
-	l.sent++
-	if l.now > l.length/2 {
-		l.sentLate++
+	if l.late() {
+		l.sent++
 	}
 	whole := time.Duration((0.5 + l.rng.Float64()) * float64(l.latency))
 	trip := min(whole/10, time.Duration((0.5+l.rng.Float64())*float64(20*time.Millisecond)))
@@ -220,13 +215,11 @@ func (l *lab) answered(w *worker) {
 	r := Result{Pass: w.pass, Verdict: w.verdict, Hint: w.hint, Status: 200}
 	switch w.verdict.Class {
 	case classify.OK:
-		l.done++
 		l.minutes[min(int(l.now/time.Minute), len(l.minutes)-1)]++
 	case classify.Throttled:
 		r.Status, r.Retry = 429, true
-		l.refused++
-		if l.now > l.length/2 {
-			l.refusedLate++
+		if l.late() {
+			l.refused++
 		}
 	default:
 		r.Status, r.Retry = 503, true
@@ -242,9 +235,6 @@ func (l *lab) answered(w *worker) {
 	l.gate.Release(now, w.pass)
 	told := l.gate.Observe(now, r)
 	if !r.Retry || !told.Retry {
-		if r.Retry {
-			l.lost++
-		}
 		w.retries = 0
 		l.stand(w)
 		return
@@ -257,8 +247,8 @@ func (l *lab) answered(w *worker) {
 	l.at(l.now+wait, func() { l.stand(w) })
 }
 
-// late is the share of requests that were refused in the second half.
-func (o *outcome) late() float64 { return float64(o.refusedLate) / float64(max(o.sentLate, 1)) }
+// share is the part of the requests of the second half that was refused.
+func (o *outcome) share() float64 { return float64(o.refused) / float64(max(o.sent, 1)) }
 
 // reached is what of was answered in the minutes from to to, as a part of what
 // was possible.
@@ -321,9 +311,9 @@ func TestEveryKindOfLimitIsUsedAndFewAreRefused(t *testing.T) {
 					server: func() *provider { return &provider{limiter: of(), wait: wait} },
 				}
 				each(t, 2, tr, func(what string, o, possible outcome) {
-					if got := o.reached(possible, 2, 4); got < 0.45 || o.late() > 0.12 {
+					if got := o.reached(possible, 2, 4); got < 0.45 || o.share() > 0.12 {
 						t.Errorf("%s, hint %v, %d workers, %s: got %.2f of what is possible, %.1f %% refused",
-							kind, wait != nil, workers, what, got, 100*o.late())
+							kind, wait != nil, workers, what, got, 100*o.share())
 					}
 				})
 			}
@@ -438,8 +428,8 @@ func TestAServerThatPunishesKnocksIsNotKnockedAtForLong(t *testing.T) {
 		},
 	}
 	each(t, 3, tr, func(what string, o, possible outcome) {
-		if got := o.reached(possible, 3, 6); got < 0.7 || o.late() > 0.02 {
-			t.Errorf("%s: got %.2f of what is possible, %.1f %% refused", what, got, 100*o.late())
+		if got := o.reached(possible, 3, 6); got < 0.7 || o.share() > 0.02 {
+			t.Errorf("%s: got %.2f of what is possible, %.1f %% refused", what, got, 100*o.share())
 		}
 	})
 }
