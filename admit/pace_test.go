@@ -181,13 +181,13 @@ func TestABurstMeasuresTheRateWhateverTheOrderOfItsRefusals(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := seeded(seed)
 		g := gateOf(func(p *policy.Policy) { p.Limits.Learn = policy.Learn{} })
-		burst := make([]Pass, 64)
-		for i := range burst {
-			burst[i] = leave(t, g, start.Add(time.Duration(i)*200*time.Microsecond)) // two slots
+		all := make([]Pass, 64)
+		for i := range all {
+			all[i] = leave(t, g, start.Add(time.Duration(i)*200*time.Microsecond)) // two slots
 		}
 		at := start.Add(15 * time.Millisecond)
-		for _, i := range rng.Perm(len(burst))[20:] { // the server takes 20, and 200 per second
-			answer(g, at, burst[i], throttle, after(time.Second))
+		for _, i := range rng.Perm(len(all))[20:] { // the server takes 20, and 200 per second
+			answer(g, at, all[i], throttle, after(time.Second))
 		}
 		if got := g.pace.rate; got < 130 || got > 210 || g.Snapshot(at).RateFrom != "learned" {
 			t.Errorf("seed %d: learned %v/s (%s) from a burst, want about 200", seed, got, g.Snapshot(at).RateFrom)
@@ -211,15 +211,21 @@ func TestAPauseBetweenTwoThrottlesCountsForNoMoreThanABurst(t *testing.T) {
 	}
 }
 
+// burst lets n requests out at once. The server takes some and refuses the rest.
+func burst(t *testing.T, g *Gate, now time.Time, n, taken int) {
+	t.Helper()
+	all := make([]Pass, n)
+	for i := range all {
+		all[i] = leave(t, g, now)
+	}
+	for _, p := range all[taken:] {
+		answer(g, now.Add(time.Millisecond), p, throttle, after(time.Second))
+	}
+}
+
 func TestABurstOfWhichLittleGotThroughIsNoMeasurement(t *testing.T) {
 	g := gateOf(func(p *policy.Policy) { p.Limits.Learn = policy.Learn{} })
-	var burst []Pass
-	for range 64 {
-		burst = append(burst, leave(t, g, start))
-	}
-	for _, p := range burst[3:] {
-		answer(g, start.Add(time.Millisecond), p, throttle)
-	}
+	burst(t, g, start, 64, 3)
 	if got := g.Snapshot(start).RateFrom; got == "learned" {
 		t.Errorf("three requests that got through gave a rate of %v/s", g.pace.rate)
 	}
@@ -228,20 +234,10 @@ func TestABurstOfWhichLittleGotThroughIsNoMeasurement(t *testing.T) {
 // What is refused while the key is closed anyway does not lower the rate further.
 func TestKnocksAtAClosedKeyCorrectNothing(t *testing.T) {
 	g := gateOf(func(p *policy.Policy) { p.Limits.Learn = policy.Learn{} })
-	var burst []Pass
-	for range 64 {
-		burst = append(burst, leave(t, g, start))
-	}
-	for _, p := range burst[20:] {
-		answer(g, start.Add(time.Millisecond), p, throttle, after(time.Second))
-	}
+	burst(t, g, start, 64, 20)
 	was := g.pace.rate
 	for range 4 {
-		now := g.hold.until
-		knocks := []Pass{leave(t, g, now), leave(t, g, now), leave(t, g, now)}
-		for _, p := range knocks {
-			answer(g, now.Add(time.Millisecond), p, throttle, after(time.Second))
-		}
+		burst(t, g, g.hold.until, 3, 0)
 	}
 	if math.Abs(g.pace.rate/was-1) > 0.01 {
 		t.Errorf("got %v/s after knocks, want the %v learned before them", g.pace.rate, was)
