@@ -151,10 +151,10 @@ func readyRows(b *testing.B, sessions, group int) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	used := meter(b, o)
-	for lane := range sessions {
+	for stripe := range sessions {
 		wg.Go(func() {
 			for from := int(next.Add(int64(group))) - group; from < b.N; from = int(next.Add(int64(group))) - group {
-				if err := write(lane, from, min(from+group, b.N)); err != nil {
+				if err := write(stripe, from, min(from+group, b.N)); err != nil {
 					b.Error(err)
 				}
 			}

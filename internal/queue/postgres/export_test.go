@@ -35,8 +35,8 @@ func (d *doors) Saw(room int, now time.Time)          { d.saw(room, now) }
 func (d *doors) Met()                                 { d.met() }
 func (d *doors) Places(n int) int64                   { return d.places(n) }
 
-// Ready packs calls, and returns what writes some of them as one group in a lane.
-func Ready(ctx context.Context, s *Store, calls []queue.Call) (write func(lane, from, to int) error, err error) {
+// Ready packs calls, and returns what writes some of them as one group in a stripe.
+func Ready(ctx context.Context, s *Store, calls []queue.Call) (write func(stripe, from, to int) error, err error) {
 	steps := make([]*step[*intake], len(calls))
 	for i := range calls {
 		steps[i] = &step[*intake]{in: &intake{parcels: make([]parcel, 1), receipts: make([]queue.Receipt, 1)}}
@@ -44,7 +44,7 @@ func Ready(ctx context.Context, s *Store, calls []queue.Call) (write func(lane, 
 			return nil, err
 		}
 	}
-	return func(lane, from, to int) error { return s.takeIn(ctx, lane, steps[from:to]) }, nil
+	return func(stripe, from, to int) error { return s.takeIn(ctx, stripe, steps[from:to]) }, nil
 }
 
 // Desk is a desk.
