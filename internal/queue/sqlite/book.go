@@ -255,7 +255,7 @@ func (b *book) rows(q *sql.Stmt, f func(scan func(...any) error) error, args ...
 	defer rows.Close()
 	for rows.Next() {
 		if err := f(rows.Scan); err != nil {
-			if err != errEnough {
+			if !errors.Is(err, errEnough) {
 				b.fail(err)
 			}
 			return
