@@ -218,3 +218,18 @@ func TestAGateInheritsWhatTheServerSaid(t *testing.T) {
 		t.Errorf("a gate that was told nothing opened the key: %+v", a)
 	}
 }
+
+func TestASuccessBetweenTwoThrottlesEndsTheRowThoughItComesHomeLate(t *testing.T) {
+	g := gateOf(nil)
+	exchange(t, g, start, throttle)
+	exchange(t, g, g.hold.until, throttle) // two in a row
+	now := g.hold.until
+	early, late := leave(t, g, now), leave(t, g, now)
+	answer(g, now.Add(time.Millisecond), late, throttle)
+	answer(g, now.Add(2*time.Millisecond), early, ok)
+	now = g.hold.until
+	told := exchange(t, g, now, throttle)
+	if got := told.Until.Sub(now); got != 2*blindHold {
+		t.Errorf("closed for %v, want %v: it is the second throttle in a row", got, 2*blindHold)
+	}
+}

@@ -364,3 +364,79 @@ func TestARateThatAQuotaToldGrowsLikeOneThatWasLearned(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestsAtAConfiguredRateLeaveHalfAPercentFurtherApart(t *testing.T) {
+	g := paced(100, 1)
+	leave(t, g, start)
+	if got, want := g.Admit(start, anyone).At.Sub(start).Round(time.Microsecond), 10050*time.Microsecond; got != want {
+		t.Errorf("got %v between two requests at 100/s, want %v", got, want)
+	}
+}
+
+// refuse lets n requests get through within a second, and one not.
+func (p *pace) refuse(now time.Time, n int) {
+	for i := range n {
+		p.note(now.Add(time.Duration(i) * time.Second / time.Duration(n)))
+	}
+	p.note(now.Add(time.Second))
+	p.cut(now.Add(time.Second))
+}
+
+// grows is by what part p grows in a second under demand.
+func (p *pace) grows(now time.Time) float64 {
+	was := p.rate
+	p.grown = now
+	p.grow(now.Add(time.Second), true)
+	return p.rate/was - 1
+}
+
+func TestARateThatIsRefusedAgainWhereItWasGrowsHalfAsFast(t *testing.T) {
+	for _, p := range []*pace{
+		{configured: 100, tempo: tempo{mode: configured, rate: 100, damping: 1}},
+		{tempo: tempo{mode: measured, rate: 100, damping: 1}},
+	} {
+		p.refuse(start, 100)
+		first := p.grows(start.Add(2 * time.Second))
+		p.rate, p.probed = 100, 0
+		p.refuse(start.Add(time.Minute), 100)
+		second := p.grows(start.Add(time.Minute + 2*time.Second))
+		if got := second / first; got < 0.45 || got > 0.55 {
+			t.Errorf("%s: grows by %v after one throttle and by %v after two, want half", p.mode, first, second)
+		}
+	}
+}
+
+func TestTheDescentOfAConfiguredRateDoesNotSlowItsReturn(t *testing.T) {
+	p := pace{configured: 100, tempo: tempo{mode: configured, rate: 100, damping: 1}}
+	p.refuse(start, 50)
+	p.refuse(start.Add(time.Minute), 50)
+	if got := p.grows(start.Add(2 * time.Minute)); got < regrowth {
+		t.Errorf("grows by %v after two steps down, want %v at least", got, regrowth)
+	}
+}
+
+func TestARateThatOutgrewWhatWasKnownGrowsAtFullSpeed(t *testing.T) {
+	p := pace{tempo: tempo{mode: measured, rate: 109.9, estimate: 100, damping: maxDamping}}
+	if got := p.grows(start); got > probeGrowth/10 {
+		t.Fatalf("grows by %v before, want a damped growth", got)
+	}
+	p.rate = 110.1
+	p.grows(start)
+	if got := p.grows(start); got < probeGrowth {
+		t.Errorf("grows by %v a tenth above the estimate, want %v at least", got, probeGrowth)
+	}
+}
+
+func TestOneRequestDoublesARateAtMost(t *testing.T) {
+	p := pace{tempo: tempo{mode: exploring, rate: minRate}, wanted: start, grown: start}
+	if p.grow(start.Add(time.Hour), false); p.rate != 2*minRate {
+		t.Errorf("got %v times the rate after an hour's wait, want twice", p.rate/minRate)
+	}
+}
+
+func TestProbingSpeedsUpToAQuarterASecond(t *testing.T) {
+	p := pace{tempo: tempo{mode: measured, rate: 100, damping: 1, probed: time.Hour}}
+	if p.grows(start); p.rate != 125 {
+		t.Errorf("got %v/s a second after 100/s, an hour after the last throttle, want 125", p.rate)
+	}
+}
