@@ -56,7 +56,7 @@ type pace struct {
 	history history
 	busy    time.Duration // in which requests left, since the last throttle
 	left    time.Time     // when the last one did
-	event   event         // the last throttle
+	event   event         // the last throttle, by which tempo was set
 }
 
 // tempo is what a throttle changes.
@@ -70,7 +70,7 @@ type tempo struct {
 	// that was too high, or the learned one that is not.
 	estimate  float64
 	throttled bool   // a throttle has taught something
-	accepted  uint64 // requests until the last that did
+	accepted  uint64 // requests that got through until the last that did
 }
 
 // event is what TCP and QUIC call a congestion event (RFC 9002 §7.3.2): a throttle
@@ -78,7 +78,7 @@ type tempo struct {
 type event struct {
 	at       time.Time     // when the last of the throttled requests left
 	from     int64         // the first slot of the history that counts
-	accepted uint64        // requests until at
+	accepted uint64        // requests that got through until at
 	busy     time.Duration // in which requests left, since the throttle before
 	was      tempo         // before it
 	rate     float64       // at which requests left before it
@@ -161,15 +161,15 @@ func (p *pace) space() time.Duration {
 	return seconds(1 / p.rate)
 }
 
-// grow raises a learned rate with the time for which it was the limit. Time
-// in which nobody waited proves nothing about a higher rate.
+// grow raises a rate with the time for which it was the limit. Time in which
+// nobody waited proves nothing about a higher one.
 func (p *pace) grow(now time.Time, demand bool) {
 	dt := p.sought(now, demand)
 	if p.mode == configured && p.rate == p.configured || dt == 0 {
 		return
 	}
 	g := p.mode.growth()
-	if p.mode == measured || p.mode == configured {
+	if p.mode == measured || p.mode == configured { // by probing: the longer without a throttle, the bolder
 		p.probed += dt
 		t := float64(p.probed) / float64(probeTime) / p.damping
 		g = min(g/p.damping*(1+t*t), maxGrowth)
@@ -206,7 +206,7 @@ func (p *pace) sought(now time.Time, demand bool) time.Duration {
 	return max(dt, 0)
 }
 
-// follow takes over a rate that is known better.
+// follow takes over the rate at which a quota comes back.
 func (p *pace) follow(rate float64) {
 	p.rate, p.mode, p.lag, p.probed, p.estimate = rate, measured, catchUp, 0, rate
 }
@@ -374,8 +374,9 @@ func (p *pace) resume(t time.Time, credit time.Duration) {
 	}
 }
 
-// ramp lets the backlog of a key without a pace out at a growing rate, and not
-// all of it at the instant the key opens.
+// ramp lets the backlog of a key without a pace out at a growing rate, from half
+// of what left before to four times that, and not all of it at the instant the
+// key opens.
 func (p *pace) ramp() {
 	was := max(p.history.mean(), 10)
 	p.rate, p.goal, p.mode, p.lag = was/2, 4*was, ramping, 0
