@@ -20,6 +20,9 @@ var (
 	ErrNotFound = errors.New("no such call")
 	// ErrState: the call's state does not allow it.
 	ErrState = errors.New("the state of the call does not allow it")
+	// ErrDoubtful: nobody knows whether the call was carried out, and it was not
+	// said that it is to be sent even so.
+	ErrDoubtful = errors.New("it may have been carried out, and would be done twice")
 	// ErrErased: the call is known but what it said, or was answered, is not kept.
 	ErrErased = errors.New("no longer kept")
 	// ErrKey: a record is sealed with a key that is not in the ring, or was changed.

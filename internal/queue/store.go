@@ -275,7 +275,7 @@ type Operator interface {
 	Edit(ctx context.Context, now time.Time, id string, r Request) error
 	// Replay queues a call again that is broken or cancelled, with a new ladder.
 	// A key that it has no longer is taken again for DefaultKeyWindow; ErrState:
-	// it is another call's by now.
+	// it is another call's by now; ErrDoubtful: see Replay.Admits.
 	Replay(ctx context.Context, now time.Time, again Replay) error
 	// Cancel ends a queued call and frees its idempotency key. ErrState: it
 	// runs or has ended.
@@ -287,6 +287,9 @@ type Replay struct {
 	ID      string
 	At      time.Time // zero: now
 	Expires time.Time // zero: never
+	// EvenUnknown sends a write again of which nobody knows whether it was
+	// carried out, see Facts.Doubtful.
+	EvenUnknown bool
 }
 
 // Keeper keeps the store in order.

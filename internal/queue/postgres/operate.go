@@ -155,8 +155,8 @@ func (o *order) hold(said queue.Request) error {
 func (s *Store) Replay(ctx context.Context, now time.Time, again queue.Replay) error {
 	return s.operate(ctx, order{word: "replay", id: again.ID, now: now}, func(o *order) error {
 		t, r := o.t, o.row
-		if !r.State.Broken() && r.State != queue.Cancelled {
-			return o.unfit()
+		if err := again.Admits(&r.Facts); err != nil {
+			return err
 		}
 		if err := o.again(); err != nil {
 			return err

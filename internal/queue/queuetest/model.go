@@ -232,7 +232,7 @@ func (m *model) cancel(t *rapid.T) {
 
 func (m *model) replay(t *rapid.T) {
 	k := m.pick(t, queue.Dead, queue.Quarantined, queue.Unknown, queue.Cancelled)
-	err := m.r.s.Replay(t.Context(), m.now, queue.Replay{ID: k.id})
+	err := m.r.s.Replay(t.Context(), m.now, queue.Replay{ID: k.id, EvenUnknown: true})
 	if id := m.keys[k.key]; k.key != "" && id != "" && id != k.id {
 		if !errors.Is(err, queue.ErrState) {
 			t.Fatalf("replay %s, whose key %s has: got %v, want %v", k.id, id, err, queue.ErrState)

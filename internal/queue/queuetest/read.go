@@ -177,11 +177,11 @@ var operatorFacts = []fact{
 			r.settle(c, queue.Outcome{State: queue.Dead, Reason: "permanent"})
 		}
 		bulk := queue.Bulk{Filter: queue.Filter{Endpoint: "sierra", Limit: 2}, Every: time.Second, Dry: true}
-		n, err := queue.ReplayMany(r.Context(), r.s, r.now, bulk)
+		n, _, err := queue.ReplayMany(r.Context(), r.s, r.now, bulk)
 		r.ok(err)
 		r.same("dry run", []int{n, len(r.list(queue.Filter{States: []queue.State{queue.Dead}}))}, []int{3, 3})
 		bulk.Dry = false
-		n, err = queue.ReplayMany(r.Context(), r.s, r.now, bulk)
+		n, _, err = queue.ReplayMany(r.Context(), r.s, r.now, bulk)
 		r.ok(err)
 		r.same("replayed", n, 3)
 		r.same("at once", len(r.claim(10)), 1)
@@ -190,12 +190,30 @@ var operatorFacts = []fact{
 	}},
 	{"AnUnknownWriteIsReplayedOnlyWhenAskedFor", func(r *rig) {
 		r.end(write("a"), queue.Outcome{State: queue.Unknown, Reason: "not-repeatable"})
-		n, err := queue.ReplayMany(r.Context(), r.s, r.now, queue.Bulk{})
+		for _, states := range [][]queue.State{nil, {queue.Unknown}} {
+			for _, dry := range []bool{true, false} {
+				n, left, err := queue.ReplayMany(r.Context(), r.s, r.now, queue.Bulk{Filter: queue.Filter{States: states}, Dry: dry})
+				r.ok(err)
+				r.same("replayed and left out", []int{n, left}, []int{0, 1})
+			}
+		}
+		r.isErr(r.s.Replay(r.Context(), r.now, queue.Replay{ID: "a"}), queue.ErrDoubtful)
+		r.state("a", queue.Unknown)
+		n, left, err := queue.ReplayMany(r.Context(), r.s, r.now, queue.Bulk{EvenUnknown: true})
 		r.ok(err)
-		r.same("by default", n, 0)
-		n, err = queue.ReplayMany(r.Context(), r.s, r.now, queue.Bulk{Filter: queue.Filter{States: []queue.State{queue.Unknown}}})
+		r.same("when asked for", []int{n, left}, []int{1, 0})
+		r.state("a", queue.Queued)
+	}},
+	{"AnUnknownWriteIsReplayedByItsIDWhenAskedFor", func(r *rig) {
+		r.end(write("a"), queue.Outcome{State: queue.Unknown, Reason: "not-repeatable"})
+		r.ok(r.s.Replay(r.Context(), r.now, queue.Replay{ID: "a", EvenUnknown: true}))
+		r.state("a", queue.Queued)
+	}},
+	{"AnUnknownCallThatCanBeRepeatedIsReplayedWithTheOthers", func(r *rig) {
+		r.end(read("a"), queue.Outcome{State: queue.Unknown, Reason: "not-repeatable"})
+		n, left, err := queue.ReplayMany(r.Context(), r.s, r.now, queue.Bulk{})
 		r.ok(err)
-		r.same("by its state", n, 1)
+		r.same("replayed and left out", []int{n, left}, []int{1, 0})
 	}},
 	{"ACancelledCallIsNotSent", func(r *rig) {
 		r.enqueue(read("a"))

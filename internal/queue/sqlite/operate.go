@@ -94,8 +94,8 @@ func (s *Store) Replay(ctx context.Context, now time.Time, again queue.Replay) e
 		if err != nil {
 			return err
 		}
-		if !r.State.Broken() && r.State != queue.Cancelled {
-			return fmt.Errorf("replay call %s: it is %s: %w", again.ID, r.State, queue.ErrState)
+		if err := again.Admits(&r.Facts); err != nil {
+			return err
 		}
 		if err := b.again(now, r); err != nil {
 			return err
