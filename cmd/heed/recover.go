@@ -26,7 +26,7 @@ func (recoverCmd) Help() string {
 
 An endpoint that is not called cannot show that it is well: it stays slow until calls come.
 
-A recovery that is under way is not begun again: that is said, and --wait waits for it. With --wait it exits with 75 if that takes longer than --timeout.
+A recovery that is under way is not begun again: that is said, and --wait waits for it. With --wait it exits with 75 if that takes longer than --timeout, or if the endpoint is paused.
 
 Examples:
 
@@ -68,6 +68,14 @@ func (r *recovering) phase() string {
 	return r.Recovery.Phase
 }
 
+// paused tells that nothing is sent until an operator, or the end of the pause,
+// lets it go: no call can show that the endpoint is well.
+func (r *recovering) paused() bool { return r.Hold != nil && r.Hold.Mode == "paused" }
+
+func pausedText(name string) string {
+	return name + " is paused, resume it first: heed resume " + name
+}
+
 // lacks tells what the endpoint waits for before it is back to normal: a word
 // for the kind of it, and all of it.
 func (r *recovering) lacks(now time.Time) (kind, text string) {
@@ -77,7 +85,7 @@ func (r *recovering) lacks(now time.Time) (kind, text string) {
 	p := r.Recovery
 	window := time.Duration(p.Window * float64(time.Second))
 	switch {
-	case r.Hold != nil && r.Hold.Mode == "paused":
+	case r.paused():
 		return "pause", "it is paused, so that no call can show whether it is well: heed resume " + r.Name
 	case r.phase() == phaseDraining:
 		return "flight", "the calls in flight have to end first"
@@ -132,6 +140,9 @@ func (c *recoverCmd) Run(sh *shell) error {
 			continue
 		}
 		t = append(t, r.row(time.Now()))
+		if r.paused() && !c.Status && !c.Wait {
+			sh.say("heed: %s", pausedText(name))
+		}
 	}
 	if !c.JSON {
 		if err := t.write(sh.out, columns{Width: sh.width(), Wrap: []int{7}}); err != nil {
@@ -227,6 +238,9 @@ func (c *recoverCmd) wait(sh *shell, d *desk) error {
 		_, r, err := watch.ask(sh, d, c.Endpoint)
 		if err != nil {
 			return err
+		}
+		if r.paused() {
+			return &exitError{exitTryLater, errors.New(pausedText(c.Endpoint))}
 		}
 		phase := r.phase()
 		kind, lacks := r.lacks(time.Now())
