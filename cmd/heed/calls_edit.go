@@ -77,8 +77,9 @@ func (c *callsEditCmd) Run(sh *shell) error {
 		return err
 	}
 	defer d.close()
+	again := map[string]bool{}
 	if c.Replay {
-		if err := c.replayable(sh, d); err != nil {
+		if again["even_unknown"], err = c.replayable(sh, d); err != nil {
 			return err
 		}
 	}
@@ -106,7 +107,7 @@ func (c *callsEditCmd) Run(sh *shell) error {
 		sh.say("heed: send it with heed calls replay %s", call.ID)
 		return nil
 	}
-	if err := d.order(sh.ctx, http.MethodPost, callAt(c.ID)+"/replay", nil, nil); err != nil {
+	if err := d.order(sh.ctx, http.MethodPost, callAt(c.ID)+"/replay", again, nil); err != nil {
 		sh.say("heed: it was edited, and not sent again")
 		return err
 	}
@@ -114,20 +115,21 @@ func (c *callsEditCmd) Run(sh *shell) error {
 	return nil
 }
 
-// replayable makes sure that the call can be sent again before it is changed.
-func (c *callsEditCmd) replayable(sh *shell, d *desk) error {
+// replayable makes sure that the call can be sent again before it is changed,
+// and tells whether it may have been carried out.
+func (c *callsEditCmd) replayable(sh *shell, d *desk) (doubtful bool, err error) {
 	var call shownCall
 	if err := d.order(sh.ctx, http.MethodGet, callAt(c.ID), nil, &call); err != nil {
-		return err
+		return false, err
 	}
 	if s := call.state(); s != queue.Cancelled && !s.Broken() {
-		return &exitError{exitPermanent, fmt.Errorf("%s is %s: only calls that are broken or cancelled are sent again; nothing was changed. "+
+		return false, &exitError{exitPermanent, fmt.Errorf("%s is %s: only calls that are broken or cancelled are sent again; nothing was changed. "+
 			"What waits is sent as it is edited: leave --replay out", call.ID, call.State)}
 	}
 	if call.doubtful() {
 		sh.say("heed: %s is an unknown write: if it was carried out before, it is done twice", call.ID)
 	}
-	return nil
+	return call.doubtful(), nil
 }
 
 // readAll reads a file, or stdin for a -.

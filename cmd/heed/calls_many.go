@@ -122,7 +122,9 @@ func (sh *shell) sayDoubt(spared, meant int, what deed) {
 
 // doubtful tells that nobody knows whether the call was carried out, and that
 // to send it again may do it twice.
-func (c *callRow) doubtful() bool { return c.state() == queue.Unknown && !c.Repeatable }
+func (c *callRow) doubtful() bool {
+	return (&queue.Facts{State: c.state(), Repeatable: c.Repeatable}).Doubtful()
+}
 
 func one(yes bool) int {
 	if yes {
@@ -289,9 +291,12 @@ func (c *callsReplayCmd) Run(sh *shell) error {
 			return (call.state() == queue.Cancelled || call.doubtful()) && !c.asksFor(call.state())
 		},
 		do: onePerRequest(func(ctx context.Context, d *desk, call *due) error {
-			again := map[string]string{"at": moment(call.At)}
+			again := map[string]any{"at": moment(call.At)}
 			if c.Expires > 0 {
 				again["expires"] = moment(call.At.Add(c.Expires))
+			}
+			if call.doubtful() { // it was asked for: spares
+				again["even_unknown"] = true
 			}
 			return d.order(ctx, http.MethodPost, callAt(call.ID)+"/replay", again, nil)
 		}),

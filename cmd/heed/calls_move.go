@@ -68,7 +68,7 @@ func (c *callsExportCmd) Run(sh *shell) error {
 			return err
 		}
 	}
-	text, err := json.Marshal(map[string]any{"filter": chosen, "why": c.Why, "leave_doubtful": !c.asked()})
+	text, err := json.Marshal(map[string]any{"filter": chosen, "why": c.Why, "even_unknown": c.asked()})
 	if err != nil {
 		return err
 	}
@@ -82,6 +82,10 @@ func (c *callsExportCmd) Run(sh *shell) error {
 		return err
 	}
 	sh.say("heed: exported %d call(s)", n)
+	if left := resp.Trailer.Get("Heed-Left-Unknown"); left != "" && left != "0" {
+		sh.say("heed: %s unknown write(s) are left out: they may have been carried out, and whoever imports them sends them. "+
+			"Name them, or write --state unknown", left)
+	}
 	return out.keep()
 }
 

@@ -25,12 +25,12 @@ import (
 //	GET   /_heed/calls/{id}                              one call, masked
 //	POST  /_heed/calls/{id}/reveal  {"why"}              as it is; the audit log is told
 //	PATCH /_heed/calls/{id}         part of an envelope  a new revision
-//	POST  /_heed/calls/{id}/replay  {"at", "expires"}
+//	POST  /_heed/calls/{id}/replay  {"at", "expires", "even_unknown"}
 //	POST  /_heed/calls/{id}/cancel
-//	POST  /_heed/calls/replay       {"filter", "rate", "expires", "dry_run"}
+//	POST  /_heed/calls/replay       {"filter", "rate", "expires", "dry_run", "even_unknown"}
 //	POST  /_heed/calls/cancel       {"filter", "dry_run"}
 //	POST  /_heed/calls/purge        {"filter", "dry_run"}
-//	POST  /_heed/calls/export       {"filter", "why", "leave_doubtful"}  envelopes, one a line; the audit log is told
+//	POST  /_heed/calls/export       {"filter", "why", "even_unknown"}  envelopes, one a line; the audit log is told
 //	POST  /_heed/calls/import       envelopes, one a line
 //	GET   /_heed/queue                                   counts, and the gates of the quota keys
 //
@@ -39,6 +39,12 @@ import (
 // A filter has the members states, endpoint, gate, tenant, correlation_id,
 // reason, class, created_from, created_before, kept_before and ids. An empty
 // one selects every call that the action is for.
+//
+// An unknown write that cannot be repeated without harm may have been carried
+// out: replay and export take it only with "even_unknown": true, also where it
+// is named or its state is asked for. Without it a replay of that one call is
+// refused with 409 call-unknown; orders for several leave such writes out and
+// count them, a replay as "left_unknown", an export in a trailer.
 func (g *Gateway) adminCalls(mux *http.ServeMux) {
 	for pattern, do := range map[string]func(*desk) error{
 		"GET /_heed/calls":              (*desk).list,
@@ -137,6 +143,8 @@ var (
 		"Correct what the detail names."}
 	wrongState = kind{"call-state", 409, "http_request_denied", "The state of the call does not allow it",
 		"Look at the call first: what runs ends by itself, and what is done is not sent again."}
+	mayBeDone = kind{"call-unknown", 409, "http_request_denied", "Nobody knows whether the call was carried out",
+		"Look at the provider first. If it was not carried out there, or may be carried out twice, replay it with {\"even_unknown\": true}."}
 	sealedOff = kind{"call-sealed", 500, "proxy_internal_error", "The record of the call cannot be unsealed",
 		"Put the key with which it was sealed back into queue.keys."}
 	erased = kind{"call-erased", 410, "proxy_internal_response", "What the call said, or was answered, is no longer kept",
@@ -154,6 +162,8 @@ func (d *desk) refuse(err error) {
 		r = no2(badOrder, err)
 	case errors.Is(err, queue.ErrState):
 		r = no2(wrongState, err)
+	case errors.Is(err, queue.ErrDoubtful):
+		r = no2(mayBeDone, fmt.Errorf(`%w. Look at the provider first; {"even_unknown": true} replays it even so`, err))
 	case errors.Is(err, ErrRecovering):
 		r = no(recoversNow, "")
 	case errors.Is(err, queue.ErrKey):

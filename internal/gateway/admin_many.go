@@ -44,16 +44,19 @@ type order struct {
 	Expires time.Time `json:"expires"`
 	DryRun  bool      `json:"dry_run"`
 	Why     string    `json:"why"`
-	// LeaveDoubtful leaves out of an export the writes that may have been carried
-	// out, although their state is asked for.
-	LeaveDoubtful bool `json:"leave_doubtful"`
+	// EvenUnknown takes the writes too that may have been carried out, where they
+	// are sent again: by a replay here, and by whoever imports an export.
+	EvenUnknown bool `json:"even_unknown"`
 }
 
 // done is what came of it. Calls lists the first of them.
 type done struct {
-	DryRun bool       `json:"dry_run,omitempty"`
-	Count  int        `json:"count"`
-	Calls  []doneCall `json:"calls"`
+	DryRun bool `json:"dry_run,omitempty"`
+	Count  int  `json:"count"`
+	// LeftUnknown counts the writes that were left out: they may have been carried
+	// out, and even_unknown takes them too.
+	LeftUnknown int        `json:"left_unknown,omitempty"`
+	Calls       []doneCall `json:"calls"`
 }
 
 type doneCall struct {
@@ -126,6 +129,8 @@ func (d *desk) each(c *chosen, states []queue.State, do func(*queue.Facts) error
 type again struct {
 	At      time.Time `json:"at"`
 	Expires time.Time `json:"expires"`
+	// EvenUnknown sends it though it may have been carried out.
+	EvenUnknown bool `json:"even_unknown"`
 }
 
 func (d *desk) replayOne() error {
@@ -134,7 +139,7 @@ func (d *desk) replayOne() error {
 		return err
 	}
 	id, now := d.r.PathValue("id"), time.Now()
-	if err := d.Store.Replay(d.r.Context(), now, queue.Replay{ID: id, At: a.At, Expires: a.Expires}); err != nil {
+	if err := d.Store.Replay(d.r.Context(), now, queue.Replay{ID: id, At: a.At, Expires: a.Expires, EvenUnknown: a.EvenUnknown}); err != nil {
 		return err
 	}
 	d.t.watchAgain(d.r.Context(), id)
@@ -159,32 +164,44 @@ func (d *desk) replayMany() error {
 		}
 	}
 	if len(o.Filter.IDs) > 0 {
-		return d.did("replay", &o, &out, d.replayNamed(&o, every, tell))
+		out.LeftUnknown, err = d.replayNamed(&o, every, tell)
+		return d.did("replay", &o, &out, err)
 	}
 	f, err := o.Filter.filter()
 	if err != nil {
 		return err
 	}
-	_, err = queue.ReplayMany(d.r.Context(), d.Store, now, queue.Bulk{Filter: f, Every: every, Expires: o.Expires, Dry: o.DryRun, Tell: tell})
+	_, out.LeftUnknown, err = queue.ReplayMany(d.r.Context(), d.Store, now, queue.Bulk{
+		Filter: f, Every: every, Expires: o.Expires, Dry: o.DryRun, EvenUnknown: o.EvenUnknown, Tell: tell,
+	})
 	return d.did("replay", &o, &out, err)
 }
 
-// replayNamed replays the calls whose ids were given.
-func (d *desk) replayNamed(o *order, every time.Duration, tell func(queue.Facts, time.Time)) error {
+// replayNamed replays the calls whose ids were given, and returns how many
+// unknown writes it left out.
+func (d *desk) replayNamed(o *order, every time.Duration, tell func(queue.Facts, time.Time)) (left int, err error) {
 	now, at := time.Now(), time.Now()
-	return d.each(&o.Filter, nil, func(f *queue.Facts) error {
+	err = d.each(&o.Filter, nil, func(f *queue.Facts) error {
 		if !f.State.Broken() && f.State != queue.Cancelled {
 			return nil
 		}
-		if !o.DryRun {
-			if err := d.Store.Replay(d.r.Context(), now, queue.Replay{ID: f.ID, At: at, Expires: o.Expires}); err != nil {
-				return err
-			}
+		again := queue.Replay{ID: f.ID, At: at, Expires: o.Expires, EvenUnknown: o.EvenUnknown}
+		err := again.Admits(f)
+		if err == nil && !o.DryRun {
+			err = d.Store.Replay(d.r.Context(), now, again)
+		}
+		if errors.Is(err, queue.ErrDoubtful) {
+			left++
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 		tell(*f, at)
 		at = at.Add(every)
 		return nil
 	})
+	return left, err
 }
 
 // interval is the time between two calls at a rate such as 10/s.
@@ -319,8 +336,9 @@ func (h *halted) tell(r *refusal) {
 
 // export writes envelopes, one a line. A call whose request is erased has none.
 // Callbacks are left out: the calls that they tell of lie here. So are writes
-// that may have been carried out, unless they are asked for: whoever takes the
-// envelopes in sends them.
+// that may have been carried out, unless even_unknown asks for them: whoever
+// takes the envelopes in sends them, and an envelope does not tell of it. How
+// many those were stands in the trailer Heed-Left-Unknown.
 func (d *desk) export() error {
 	var o order
 	if err := d.read(&o); err != nil {
@@ -330,9 +348,13 @@ func (d *desk) export() error {
 		return wrong("say why: the audit log keeps it")
 	}
 	enc := json.NewEncoder(d.w)
-	n, asked := 0, len(o.Filter.States)+len(o.Filter.IDs) > 0 && !o.LeaveDoubtful
+	n, left := 0, 0
 	err := d.each(&o.Filter, []queue.State{queue.Queued, queue.Dead, queue.Quarantined, queue.Unknown}, func(f *queue.Facts) error {
-		if f.Endpoint == callbackEndpoint || f.Endpoint == watchEndpoint || !asked && f.State == queue.Unknown && !f.Repeatable {
+		if f.Endpoint == callbackEndpoint || f.Endpoint == watchEndpoint {
+			return nil
+		}
+		if f.Doubtful() && !o.EvenUnknown {
+			left++
 			return nil
 		}
 		c, err := d.Store.Reveal(d.r.Context(), f.ID)
@@ -352,9 +374,14 @@ func (d *desk) export() error {
 	}
 	if err == nil {
 		d.begin("application/x-ndjson")
+		d.w.Header().Set(leftUnknown, strconv.Itoa(left))
 	}
 	return err
 }
+
+// leftUnknown is the trailer of an export that says how many writes were left
+// out: an export is written before it is known.
+const leftUnknown = "Heed-Left-Unknown"
 
 func (d *desk) begin(media string) {
 	if d.begun {
@@ -363,5 +390,6 @@ func (d *desk) begin(media string) {
 	d.begun = true
 	d.w.Header().Set("Content-Type", media)
 	d.w.Header().Set("Cache-Control", "no-store")
+	d.w.Header().Set("Trailer", leftUnknown)
 	d.w.WriteHeader(http.StatusOK)
 }

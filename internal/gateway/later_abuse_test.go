@@ -247,8 +247,12 @@ func TestAMoveTakesNoCallbacksAndNoWritesThatMayHaveBeenCarriedOut(t *testing.T)
 			t.Errorf("by default: got\n%s\nwant the dead and the queued call", a.text)
 		}
 		a = l.operate("POST", "/_heed/calls/export", `{"why":"move","filter":{"states":["unknown"]}}`, nil)
+		if left := a.Trailer.Get("Heed-Left-Unknown"); a.text != "" || left != "1" {
+			t.Errorf("by its state alone: got %q left out and\n%s", left, a.text)
+		}
+		a = l.operate("POST", "/_heed/calls/export", `{"why":"move","filter":{"states":["unknown"]},"even_unknown":true}`, nil)
 		if strings.Count(a.text, "\n") != 1 || !strings.Contains(a.text, `"/write"`) {
-			t.Errorf("by its state: got\n%s", a.text)
+			t.Errorf("when it is asked for: got\n%s", a.text)
 		}
 	})
 }
