@@ -104,6 +104,9 @@ func (m *manyFlags) run(sh *shell, what deed) error {
 		sh.sayDoubt(spared, doubtful, what)
 	}
 	if m.DryRun {
+		if what.doubt {
+			d.sayHeld(sh, calls)
+		}
 		return m.preview(sh, what, calls, now)
 	}
 	return m.carryOut(sh, d, what, calls)
@@ -117,6 +120,21 @@ func (sh *shell) sayDoubt(spared, meant int, what deed) {
 	}
 	if meant > 0 {
 		sh.say("heed: %d of those that are %s are unknown writes: each that was carried out is done twice", meant, what.verb)
+	}
+}
+
+// sayHeld tells which endpoints of calls are held back, so that what is sent
+// again waits there.
+func (d *desk) sayHeld(sh *shell, calls []due) {
+	all, err := d.held(sh.ctx)
+	if err != nil {
+		return // a dry run is no worse without it
+	}
+	for _, c := range calls {
+		if h, is := all[c.Endpoint]; is {
+			sh.say("heed: %s is %s: heed resume %[1]s", c.Endpoint, h.String())
+			delete(all, c.Endpoint)
+		}
 	}
 }
 

@@ -86,7 +86,13 @@ func (c *callsShowCmd) Run(sh *shell) error {
 	if err := json.Unmarshal(text, &call); err != nil {
 		return err
 	}
-	return call.print(sh, time.Now())
+	if err := call.print(sh, time.Now()); err != nil {
+		return err
+	}
+	if held := d.heldBack(sh.ctx, call.Endpoint); held != "" {
+		sh.say("heed: %s is %s", call.Endpoint, held)
+	}
+	return nil
 }
 
 // print writes the call for people: what it is, what became of it, what to do.

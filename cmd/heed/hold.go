@@ -134,6 +134,17 @@ func (d *desk) held(ctx context.Context) (map[string]standing, error) {
 	return all, err
 }
 
+// heldBack tells of an endpoint that is held back; empty: it is not, or nobody
+// says so.
+func (d *desk) heldBack(ctx context.Context, name string) string {
+	all, err := d.held(ctx)
+	h, is := all[name]
+	if err != nil || !is {
+		return ""
+	}
+	return h.String() + ": heed resume " + name
+}
+
 // heldLines tells of the endpoints whose queued calls wait for an operator.
 func heldLines(list []standing) string {
 	var b strings.Builder
