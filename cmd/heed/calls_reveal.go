@@ -31,7 +31,7 @@ func (c *revealedCall) print(out io.Writer) error {
 	if c.Envelope == nil {
 		b.WriteString("the request is erased\n")
 	} else {
-		message(&b, request(c.Envelope), c.Envelope.Header, c.Envelope.Body)
+		request(&b, c.Envelope)
 	}
 	if a := c.Answer; a != nil {
 		b.WriteString("\n== answer\n")
@@ -39,13 +39,19 @@ func (c *revealedCall) print(out io.Writer) error {
 	}
 	for i := range c.Revisions {
 		fmt.Fprintf(&b, "\n== revision %d\n", i+1)
-		message(&b, request(&c.Revisions[i]), c.Revisions[i].Header, c.Revisions[i].Body)
+		request(&b, &c.Revisions[i])
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
 }
 
-func request(e *queue.Envelope) string { return e.Method + " " + e.Endpoint + " " + e.Path }
+func request(b *strings.Builder, e *queue.Envelope) {
+	first := e.Method + " " + e.Endpoint + " " + e.Path
+	if e.Key != "" {
+		first += ", idempotency key " + e.Key
+	}
+	message(b, first, e.Header, e.Body)
+}
 
 // message writes one HTTP message. What could play tricks with a terminal is
 // quoted, and a body that is no text is only counted.

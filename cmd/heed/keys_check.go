@@ -142,7 +142,7 @@ func (c *keysCheckCmd) read(sh *shell) (texts []keyText, err error) {
 	for i, ref := range cfg.Queue.Keys {
 		text, err := ref.Text(sh.value, os.ReadFile)
 		if err != nil {
-			return nil, fmt.Errorf("queue.keys[%d]: %w", i, err)
+			return nil, fmt.Errorf("%s: %w", cfg.Where(fmt.Sprintf("queue.keys[%d]", i)), err)
 		}
 		texts = append(texts, keyText{ref.String(), string(text)})
 	}

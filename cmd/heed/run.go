@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -142,10 +143,17 @@ func (sh *shell) end(err error) int {
 		return sh.code
 	}
 	if err.Error() != "" {
-		sh.say("heed: %s", strings.TrimPrefix(err.Error(), "heed: "))
+		sh.say("heed: %s", told(err))
 	}
 	if e, ok := errors.AsType[*exitError](err); ok {
 		return e.code
 	}
 	return exitFailure
 }
+
+// rooms are the packages whose errors begin with their name, for Go programs.
+// Who typed a command needs none.
+var rooms = regexp.MustCompile(`(?m)^(?:(?:heed|check|drift|gateway|observe|provider|sim): )+`)
+
+// told is what err says to people.
+func told(err error) string { return rooms.ReplaceAllString(err.Error(), "") }

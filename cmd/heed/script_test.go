@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -43,6 +44,10 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// packaged is a line for people that names a package, which says nothing to
+// them: all that ends with an error is searched for it.
+var packaged = regexp.MustCompile(`(?m)^heed: (?:app|check|config|drift|gateway|heed|observe|policy|provider|queue|sim): .*|.*[:;] (?:app|config): .*`)
+
 // exits runs a command and wants it to end with a code: exits 75 heed call …
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -60,6 +65,9 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code: got %d, want %d", got, want)
+	}
+	if m := packaged.FindString(ts.ReadFile("stderr")); m != "" {
+		ts.Fatalf("the error begins with a package of heed: %q", m)
 	}
 }
 

@@ -91,7 +91,7 @@ func (c *upCmd) reload(sh *shell, a *app.App, file string) {
 	}
 	if err != nil {
 		a.NotReloaded(err)
-		sh.say("heed: not reloaded, the old configuration stays in force: %v", err)
+		sh.say("heed: not reloaded, the old configuration stays in force: %s", told(err))
 		return
 	}
 	sh.say("heed: reloaded %s", file)

@@ -83,7 +83,9 @@ func (c *waitingCmd) where(sh *shell) (addr, token string, err error) {
 		}
 		if cfg.Listen.AdminToken != "" {
 			secret, unknown := cfg.Listen.AdminToken.Resolve(sh.value, os.ReadFile)
-			token, err = string(secret), unknown
+			if token = string(secret); unknown != nil {
+				err = fmt.Errorf("%s: %w", cfg.Where("listen.admin_token"), unknown)
+			}
 		}
 	case c.Config == "" && errors.Is(err, fs.ErrNotExist), c.Config == "" && c.Admin != "":
 		err = nil
