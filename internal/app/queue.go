@@ -144,7 +144,7 @@ func (a *App) callbacks(cfg *config.Config) (*gateway.Callbacks, error) {
 	base := a.base(&config.Endpoint{Name: p.Endpoint, Policy: p, Networks: append([]netip.Prefix(nil), c.Networks...)})
 	return &gateway.Callbacks{
 		Hosts: c.Hosts, Secret: secret,
-		Transport: &heed.Transport{Base: base, Policy: p, Observe: a.observe.Observe},
+		Transport: &heed.Transport{Base: base, Policy: p, Classifier: gateway.CallbackRules(), Observe: a.observe.Observe},
 	}, nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/heedproject/heed"
+	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/internal/queue"
 	"github.com/heedproject/heed/mask"
 	"github.com/heedproject/heed/policy"
@@ -43,7 +44,7 @@ type Callbacks struct {
 // of a heed.yaml can have it.
 const callbackEndpoint = "_callback"
 
-// CallbackPolicy is the agreement with receivers of callbacks.
+// CallbackPolicy is the agreement with receivers of callbacks; CallbackRules go with it.
 func CallbackPolicy() policy.Policy {
 	return policy.Policy{
 		Endpoint: callbackEndpoint,
@@ -51,9 +52,21 @@ func CallbackPolicy() policy.Policy {
 		Backoff:  policy.Backoff{Base: 5 * time.Second, Cap: 10 * time.Minute},
 		Timeouts: policy.Timeouts{Connect: 5 * time.Second, Header: 15 * time.Second, Attempt: 20 * time.Second},
 		Limits:   policy.Limits{Concurrency: 8, Learn: policy.Learn{Off: true}},
+		Verify:   policy.Verify{Mode: policy.VerifyOff}, // the status says it, see receipt
 		// The id of a message is its key: receivers drop what they have seen.
 		Key: policy.Key{Header: "Webhook-Id", Methods: []string{http.MethodPost}},
 	}
+}
+
+// CallbackRules say what the answer of a receiver means beyond what all answers
+// do: one that has moved was not told. Standard Webhooks: a status other than
+// 2xx is a failure, and redirects are not followed.
+func CallbackRules() *classify.Classifier {
+	c, _ := classify.New([]classify.Rule{{
+		ID: "the receiver has moved", When: classify.Match{Statuses: []classify.StatusRange{{From: 300, To: 399}}},
+		Then: classify.Verdict{Class: classify.Permanent, Executed: classify.No},
+	}}) // a test has it that nothing is wrong with them
+	return c
 }
 
 // callbackExpiry is how long a receiver may be down.
@@ -219,6 +232,22 @@ func (t *table) sendCallback(ctx context.Context, c *queue.Call) queue.Outcome {
 	o := e.outcome(time.Now(), c)
 	t.finish(ctx, c, &o)
 	return o
+}
+
+// What is read of what a receiver says beside its status, for a person to look
+// at: it must not cost a slot, nor memory or disk.
+const (
+	receiptBytes = 64 << 10
+	receiptTime  = time.Second
+)
+
+// receipt reads the body of a receiver's answer. It is not whole if it is
+// larger, slower or shorter than it should be, which is nothing to the callback.
+func receipt(r io.ReadCloser) (body []byte, whole bool) {
+	late := time.AfterFunc(receiptTime, func() { r.Close() })
+	defer late.Stop()
+	body, err := io.ReadAll(io.LimitReader(r, receiptBytes+1))
+	return body, err == nil && len(body) <= receiptBytes
 }
 
 // tidings are what a callback says.

@@ -6,8 +6,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,7 +25,7 @@ func withCallbacks(t *testing.T, f func(*later)) {
 	bubble(t, nil, func(l *later) {
 		l.set.Later.Callbacks = &Callbacks{
 			Hosts: []string{"hooks.test"}, Secret: "whsec_" + "c2VjcmV0LW9mLXRoZS1ob29r",
-			Transport: &heed.Transport{Base: l, Policy: CallbackPolicy(), Seed: 1},
+			Transport: &heed.Transport{Base: l, Policy: CallbackPolicy(), Classifier: CallbackRules(), Seed: 1},
 		}
 		f(l)
 	})
@@ -136,6 +138,85 @@ func TestACallbackPolicyIsValid(t *testing.T) {
 	if bad := CallbackPolicy().Validate(); len(bad) > 0 {
 		t.Errorf("got %v", bad)
 	}
+}
+
+func TestTheRulesForCallbacksAreValid(t *testing.T) {
+	if CallbackRules() == nil {
+		t.Error("something is wrong with them")
+	}
+}
+
+// recites is a receiver's body: it counts what is read of it, and dawdles
+// before each piece.
+type recites struct {
+	step time.Duration
+	read *atomic.Int64
+	done chan struct{}
+	once *sync.Once
+}
+
+func (r recites) Read(p []byte) (int, error) {
+	select {
+	case <-time.After(r.step):
+		r.read.Add(int64(len(p)))
+		return len(p), nil
+	case <-r.done:
+		return 0, io.ErrUnexpectedEOF
+	}
+}
+
+func (r recites) Close() error {
+	r.once.Do(func() { close(r.done) })
+	return nil
+}
+
+// reciting answers callbacks with a body that goes on for ever.
+type reciting struct {
+	*later
+	body recites
+}
+
+func (w reciting) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := w.later.RoundTrip(r)
+	if err == nil {
+		resp.Body, resp.ContentLength = w.body, -1
+	}
+	return resp, err
+}
+
+func TestTheStatusOfAReceiverCountsWhateverItSaysAfterIt(t *testing.T) {
+	for name, step := range map[string]time.Duration{"a flood": 0, "a drip": 100 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			withCallbacks(t, func(l *later) {
+				body := recites{step, new(atomic.Int64), make(chan struct{}), new(sync.Once)}
+				l.set.Later.Callbacks.Transport.Base = reciting{l, body}
+				l.end(l.async("GET", "/api/x", "", "Heed-Callback", "https://hooks.test/h"))
+				time.Sleep(5 * time.Second)
+				var page listed
+				l.operate("GET", "/_heed/calls?endpoint=_callback&state=done", "", &page)
+				if len(page.Calls) != 1 || len(l.hooks()) != 1 || body.read.Load() > 256<<10 {
+					t.Errorf("sent %d times, %d bytes read of the answer; done: %+v", len(l.hooks()), body.read.Load(), page)
+				}
+			})
+		})
+	}
+}
+
+func TestAReceiverThatHasMovedWasNotTold(t *testing.T) {
+	withCallbacks(t, func(l *later) {
+		l.api = func(r *http.Request, _ int) (int, http.Header, string) {
+			if r.URL.Host == "hooks.test" {
+				return 302, http.Header{"Location": {"https://api.test/elsewhere"}}, ""
+			}
+			return 200, nil, "x"
+		}
+		l.end(l.async("GET", "/api/x", "", "Heed-Callback", "https://hooks.test/h"))
+		time.Sleep(time.Minute)
+		var page listed
+		if l.operate("GET", "/_heed/calls?endpoint=_callback&state=dead", "", &page); len(page.Calls) != 1 || len(l.hooks()) != 1 || len(l.sights()) != 2 {
+			t.Errorf("%d requests, %d of them to the receiver; dead: %+v", len(l.sights()), len(l.hooks()), page)
+		}
+	})
 }
 
 func TestACallThatExpiresInTheQueueIsToldToo(t *testing.T) {

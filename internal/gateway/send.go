@@ -204,12 +204,11 @@ const tooLarge = "Heed-Body-Dropped"
 func (s *sending) answered(resp *http.Response) *ended {
 	defer resp.Body.Close()
 	rep, _ := heed.ReportOf(resp)
-	limit := s.Later.Answer
-	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	body, whole, err := s.body(resp)
 	a := &queue.Result{Status: resp.StatusCode, Header: http.Header{}, Body: body}
 	takeOver(a.Header, resp.Header)
 	s.route.links(a.Header, resp.Request.URL, "")
-	if int64(len(body)) > limit {
+	if !whole {
 		a.Body = nil
 		a.Header[tooLarge] = []string{"true"}
 	}
@@ -223,6 +222,16 @@ func (s *sending) answered(resp *http.Response) *ended {
 		e.reason, e.why = heed.TruncatedAnswer, fmt.Sprintf("%T", err)
 	}
 	return e
+}
+
+// body reads the body of an answer, if it is not larger than what is kept.
+func (s *sending) body(resp *http.Response) (body []byte, whole bool, err error) {
+	if s.call.Endpoint == callbackEndpoint {
+		body, whole = receipt(resp.Body)
+		return body, whole, nil
+	}
+	body, err = io.ReadAll(io.LimitReader(resp.Body, s.Later.Answer+1))
+	return body, int64(len(body)) <= s.Later.Answer, err
 }
 
 // keep has the answer to a call with a key kept for as long as the key is taken:
