@@ -31,6 +31,7 @@ type attemptContext struct {
 	body            atomic.Int64          // since when the body is read, by that clock, and due counts no more; negative: it does
 	turn            uint32                // which attempt of its watch it is
 	child           bool                  // Context is a child, and has the Done channel
+	last            bool                  // due is the end of the budget
 	over            bool                  // only the goroutine of the call looks at it
 }
 
@@ -43,8 +44,11 @@ type trace struct {
 	sends int      // how many of them were not merely idle ones
 }
 
-// errAttemptTime is the cause when an attempt took too long.
-var errAttemptTime = timeoutError("no answer in the time of the attempt: timeouts.attempt, or what was left of the budget")
+// The causes when an attempt took too long: for itself, or for its call.
+var (
+	errAttemptTime = timeoutError("the attempt took longer than timeouts.attempt allows")
+	errBudget      = timeoutError("the budget of the call ran out during the attempt")
+)
 
 type timeoutError string
 
@@ -74,7 +78,7 @@ func (c *attemptContext) begin(o *op, now time.Time, d time.Duration) {
 	}
 	w.sent = now.Sub(w.born)
 	if d > 0 {
-		c.due = w.sent + d
+		c.due, c.last = w.sent+d, d != o.p.Timeouts.Attempt
 	}
 	w.ctx.Store(c)
 	w.wakeAt(c.due)
@@ -192,7 +196,19 @@ func (c *attemptContext) Err() error {
 // late tells that the attempt took too long, where the caller's context can be
 // canceled. Its child then says context.Canceled, and so does the HTTP/2 stack.
 func (c *attemptContext) late() bool {
-	return c.child && context.Cause(c.Context) == errAttemptTime
+	if !c.child {
+		return false
+	}
+	why := context.Cause(c.Context)
+	return why == errAttemptTime || why == errBudget
+}
+
+// why is the cause when the time of the attempt is over.
+func (c *attemptContext) why() error {
+	if c.last {
+		return errBudget
+	}
+	return errAttemptTime
 }
 
 // Value implements context.Context.
@@ -388,7 +404,7 @@ func (w *watch) goOff(c *attemptContext) {
 	w.funcs = nil
 	w.mu.Unlock()
 	if c.child {
-		w.cancel(errAttemptTime)
+		w.cancel(c.why())
 		return
 	}
 	close(w.done)
