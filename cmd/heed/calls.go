@@ -67,7 +67,7 @@ func (c *callsListCmd) Run(sh *shell) error {
 	if c.After != "" {
 		q.Set("after", c.After)
 	}
-	held := map[string]standing{}
+	held := map[string]heldEndpoint{}
 	if !c.JSON {
 		if held, err = d.held(sh.ctx); err != nil {
 			return err
@@ -98,7 +98,7 @@ func (c *callsListCmd) Run(sh *shell) error {
 }
 
 // print writes one page.
-func (c *callsListCmd) print(sh *shell, page []json.RawMessage, held map[string]standing, first bool) error {
+func (c *callsListCmd) print(sh *shell, page []json.RawMessage, held map[string]heldEndpoint, first bool) error {
 	if c.JSON {
 		for _, text := range page {
 			if _, err := fmt.Fprintf(sh.out, "%s\n", text); err != nil {
@@ -121,7 +121,7 @@ func (c *callsListCmd) print(sh *shell, page []json.RawMessage, held map[string]
 }
 
 // callTable prints calls for people. held are the endpoints that are held back.
-func (sh *shell) callTable(rows []callRow, held map[string]standing, now time.Time) error {
+func (sh *shell) callTable(rows []callRow, held map[string]heldEndpoint, now time.Time) error {
 	t := grid{{"ID", "STATE", "ENDPOINT", "CALL", "AGE", "NEXT", "TRIES", "LAST", "REASON"}}
 	for i := range rows {
 		c := &rows[i]

@@ -7,10 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"time"
+
+	"github.com/heedproject/heed/internal/config"
 )
 
 // deskFlags say where the admin port of a running gateway is.
@@ -21,13 +25,15 @@ type deskFlags struct {
 
 // desk is the admin port, as one command talks to it.
 type desk struct {
-	addr, token string
-	http        http.Client
+	place string // where it listens
+	addr  string // what stands for it in a URL
+	token string
+	http  http.Client
 }
 
 // open finds the admin port. Nothing is sent yet.
 func (f *deskFlags) open(sh *shell) (*desk, error) {
-	addr, token, err := (&waitingCmd{Admin: f.Admin, Config: f.Config}).where(sh)
+	addr, token, err := f.where(sh)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +42,7 @@ func (f *deskFlags) open(sh *shell) (*desk, error) {
 		network, place, addr = "unix", p, "localhost"
 	}
 	var dialer net.Dialer
-	d := &desk{addr: addr, token: token}
+	d := &desk{place: place, addr: addr, token: token}
 	d.http.Transport = &http.Transport{
 		MaxIdleConnsPerHost: atOnce,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -44,6 +50,37 @@ func (f *deskFlags) open(sh *shell) (*desk, error) {
 		},
 	}
 	return d, nil
+}
+
+// where finds the admin address, and its token if it has one.
+func (f *deskFlags) where(sh *shell) (addr, token string, err error) {
+	addr = "127.0.0.1:8643"
+	file := f.Config
+	if file == "" {
+		file = defaultFile
+	}
+	cfg, _, err := config.Load(file)
+	switch {
+	case err == nil:
+		if cfg.Listen.Admin != "" {
+			addr = cfg.Listen.Admin
+		}
+		if cfg.Listen.AdminToken != "" {
+			secret, unknown := cfg.Listen.AdminToken.Resolve(sh.value, os.ReadFile)
+			if token = string(secret); unknown != nil {
+				err = fmt.Errorf("%s: %w", cfg.Where("listen.admin_token"), unknown)
+			}
+		}
+	case f.Config == "" && errors.Is(err, fs.ErrNotExist), f.Config == "" && f.Admin != "":
+		err = nil
+	}
+	if f.Admin != "" {
+		addr = f.Admin
+	}
+	if err != nil {
+		err = usage(err)
+	}
+	return addr, token, err
 }
 
 // close gives the connections back.
@@ -104,7 +141,7 @@ func (d *desk) send(ctx context.Context, method, path string, body io.Reader) (*
 	case err != nil && errors.Is(context.Cause(ctx), context.Canceled):
 		return nil, &exitError{exitCanceled, errors.New("interrupted")}
 	case err != nil:
-		return nil, &exitError{exitOutage, fmt.Errorf("no gateway answers on %s (heed up starts one): %w", d.addr, errors.Unwrap(err))}
+		return nil, &exitError{exitOutage, fmt.Errorf("no gateway answers on %s (heed up starts one): %w", d.place, errors.Unwrap(err))}
 	case resp.StatusCode == http.StatusOK:
 		return resp, nil
 	}
@@ -146,7 +183,7 @@ func (d *desk) order(ctx context.Context, method, path string, what, into any) e
 		return err
 	}
 	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		return fmt.Errorf("what listens on %s is not the admin port of heed: %w", d.addr, err)
+		return fmt.Errorf("what listens on %s is not the admin port of heed: %w", d.place, err)
 	}
 	return nil
 }

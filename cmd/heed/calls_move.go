@@ -225,7 +225,7 @@ func (c *callsImportCmd) take(sh *shell, d *desk, chunk []byte, first int, total
 	defer resp.Body.Close()
 	var part importResult
 	if err := json.NewDecoder(resp.Body).Decode(&part); err != nil {
-		return fmt.Errorf("what listens on %s is not the admin port of heed: %w", d.addr, err)
+		return fmt.Errorf("what listens on %s is not the admin port of heed: %w", d.place, err)
 	}
 	total.add(&part, first)
 	return nil

@@ -84,15 +84,15 @@ Examples:
 // Run resumes the endpoint.
 func (c *resumeCmd) Run(sh *shell) error { return c.hold(sh, c.Endpoint, "resume", nil) }
 
-// standing is how an endpoint is held back.
-type standing struct {
+// heldEndpoint is an endpoint that is held back, and how.
+type heldEndpoint struct {
 	Endpoint string    `json:"endpoint,omitempty"`
 	Mode     string    `json:"mode"`
 	Since    time.Time `json:"since"`
 	Until    time.Time `json:"until"`
 }
 
-func (h *standing) String() string {
+func (h *heldEndpoint) String() string {
 	text := h.Mode + " since " + h.Since.UTC().Format(time.RFC3339)
 	if !h.Until.IsZero() {
 		text += ", until " + h.Until.UTC().Format(time.RFC3339)
@@ -108,7 +108,7 @@ func (f *deskFlags) hold(sh *shell, name, verb string, what any) error {
 	}
 	defer d.close()
 	var now struct {
-		Hold *standing `json:"hold"`
+		Hold *heldEndpoint `json:"hold"`
 	}
 	if err := d.order(sh.ctx, http.MethodPost, "/_heed/endpoints/"+url.PathEscape(name)+"/"+verb, what, &now); err != nil {
 		return err
@@ -122,12 +122,12 @@ func (f *deskFlags) hold(sh *shell, name, verb string, what any) error {
 }
 
 // held tells which endpoints are held back, by name.
-func (d *desk) held(ctx context.Context) (map[string]standing, error) {
+func (d *desk) held(ctx context.Context) (map[string]heldEndpoint, error) {
 	var list struct {
-		Held []standing `json:"held"`
+		Held []heldEndpoint `json:"held"`
 	}
 	err := d.order(ctx, http.MethodGet, "/_heed/waiting", nil, &list)
-	all := make(map[string]standing, len(list.Held))
+	all := make(map[string]heldEndpoint, len(list.Held))
 	for _, h := range list.Held {
 		all[h.Endpoint] = h
 	}
@@ -146,7 +146,7 @@ func (d *desk) heldBack(ctx context.Context, name string) string {
 }
 
 // heldLines tells of the endpoints whose queued calls wait for an operator.
-func heldLines(list []standing) string {
+func heldLines(list []heldEndpoint) string {
 	var b strings.Builder
 	for _, h := range list {
 		fmt.Fprintf(&b, "%s is %s; its queued calls wait: heed resume %[1]s\n", h.Endpoint, h.String())

@@ -37,8 +37,8 @@ Examples:
 
 // recovering is an endpoint as the admin port shows it.
 type recovering struct {
-	Name     string    `json:"name"`
-	Hold     *standing `json:"hold"`
+	Name     string        `json:"name"`
+	Hold     *heldEndpoint `json:"hold"`
 	Recovery *struct {
 		Phase       string    `json:"phase"`
 		Since       time.Time `json:"since"`

@@ -2,27 +2,19 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"net"
 	"net/http"
-	"os"
-	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/heedproject/heed"
-	"github.com/heedproject/heed/internal/config"
 )
 
 type waitingCmd struct {
-	Admin  string `placeholder:"ADDR" help:"The admin address of the gateway, host:port or unix:/path (from heed.yaml, else 127.0.0.1:8643)."`
-	Config string `placeholder:"FILE" help:"The configuration to take address and token from (heed.yaml)."`
-	JSON   bool   `help:"Print the answer of the admin API as it is."`
+	deskFlags
+	JSON bool `help:"Print the answer of the admin API as it is."`
 }
 
 // Help is what heed waiting --help says beside the flags.
@@ -37,26 +29,25 @@ Examples:
 
 // Run asks the gateway and prints what it says.
 func (c *waitingCmd) Run(sh *shell) error {
-	addr, token, err := c.where(sh)
+	d, err := c.open(sh)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(sh.ctx, 10*time.Second)
-	defer cancel()
-	body, err := ask(ctx, addr, "/_heed/waiting", token)
-	if err != nil {
+	defer d.close()
+	var text json.RawMessage
+	if err := d.order(sh.ctx, http.MethodGet, "/_heed/waiting", nil, &text); err != nil {
 		return err
 	}
 	if c.JSON {
-		_, err := sh.out.Write(body)
+		_, err := fmt.Fprintf(sh.out, "%s\n", text)
 		return err
 	}
 	var list struct {
-		Waiting []heed.Waiter `json:"waiting"`
-		Held    []standing    `json:"held"`
+		Waiting []heed.Waiter  `json:"waiting"`
+		Held    []heldEndpoint `json:"held"`
 	}
-	if err := json.Unmarshal(body, &list); err != nil {
-		return fmt.Errorf("what listens on %s is not the admin port of heed: %w", addr, err)
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
 	}
 	if len(list.Waiting)+len(list.Held) == 0 {
 		_, err := fmt.Fprintln(sh.out, "nothing waits")
@@ -66,72 +57,6 @@ func (c *waitingCmd) Run(sh *shell) error {
 		return err
 	}
 	return table(sh.out, list.Waiting, time.Now())
-}
-
-// where finds the admin address, and its token if it has one.
-func (c *waitingCmd) where(sh *shell) (addr, token string, err error) {
-	addr = "127.0.0.1:8643"
-	file := c.Config
-	if file == "" {
-		file = defaultFile
-	}
-	cfg, _, err := config.Load(file)
-	switch {
-	case err == nil:
-		if cfg.Listen.Admin != "" {
-			addr = cfg.Listen.Admin
-		}
-		if cfg.Listen.AdminToken != "" {
-			secret, unknown := cfg.Listen.AdminToken.Resolve(sh.value, os.ReadFile)
-			if token = string(secret); unknown != nil {
-				err = fmt.Errorf("%s: %w", cfg.Where("listen.admin_token"), unknown)
-			}
-		}
-	case c.Config == "" && errors.Is(err, fs.ErrNotExist), c.Config == "" && c.Admin != "":
-		err = nil
-	}
-	if c.Admin != "" {
-		addr = c.Admin
-	}
-	if err != nil {
-		err = usage(err)
-	}
-	return addr, token, err
-}
-
-// ask gets one page of the admin API.
-func ask(ctx context.Context, addr, path, token string) ([]byte, error) {
-	network, place := "tcp", addr
-	if p, ok := strings.CutPrefix(addr, "unix:"); ok {
-		network, place, addr = "unix", p, "localhost"
-	}
-	var d net.Dialer
-	t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return d.DialContext(ctx, network, place)
-	}}
-	defer t.CloseIdleConnections()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
-	if err != nil {
-		return nil, usage(fmt.Errorf("%q is no address; write host:port or unix:/path", addr))
-	}
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := t.RoundTrip(r)
-	if err != nil {
-		return nil, &exitError{exitOutage, fmt.Errorf("no gateway answers on %s (heed up starts one): %w", place, err)}
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<20))
-	switch {
-	case err != nil:
-		return nil, err
-	case resp.StatusCode == http.StatusUnauthorized:
-		return nil, &exitError{exitUnauthorized, errors.New("the admin port wants a token; name the configuration that has it with --config")}
-	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("the admin port answered %s", resp.Status)
-	}
-	return body, nil
 }
 
 // table prints the waiting calls for people.

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"iter"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -40,31 +39,6 @@ func (l *linter) secrets(c *Config) {
 	for path, s := range c.Secrets() {
 		if s.Inline() {
 			l.warn(path, "write env:NAME or file:/path", "the secret itself stands in the file, for everybody who can read it")
-		}
-	}
-}
-
-// Secrets are those that the configuration names, by where it does. Some may be
-// empty.
-func (c *Config) Secrets() iter.Seq2[string, Secret] {
-	return func(yield func(string, Secret) bool) {
-		more := yield("listen.admin_token", c.Listen.AdminToken)
-		next := func(path string, s Secret) { more = more && yield(path, s) }
-		if q := c.Queue; q != nil {
-			next("queue.dsn", q.DSN)
-			next("queue.callbacks.secret", q.Callbacks.Secret)
-			for i, key := range q.Keys {
-				next(fmt.Sprintf("queue.keys[%d]", i), key)
-			}
-		}
-		for i, client := range c.Clients {
-			next(fmt.Sprintf("clients[%d].token", i), client.Token)
-		}
-		for _, e := range c.Endpoints {
-			at := "endpoints." + e.Name + ".auth."
-			next(at+"value", e.Auth.Value)
-			next(at+"user", e.Auth.User)
-			next(at+"password", e.Auth.Password)
 		}
 	}
 }
@@ -257,6 +231,6 @@ func inside(host string) (netip.Addr, bool) {
 }
 
 func local(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+	ip, _ := inside(host)
+	return ip.IsLoopback()
 }

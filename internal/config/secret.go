@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -50,6 +51,31 @@ func (s Secret) Inline() bool { return s != "" && strings.HasPrefix(s.String(), 
 
 // maxSecret bounds what is taken as a secret; more is a wrong file.
 const maxSecret = 64 << 10
+
+// Secrets are those that the configuration names, by where it does. Some may be
+// empty.
+func (c *Config) Secrets() iter.Seq2[string, Secret] {
+	return func(yield func(string, Secret) bool) {
+		more := yield("listen.admin_token", c.Listen.AdminToken)
+		next := func(path string, s Secret) { more = more && yield(path, s) }
+		if q := c.Queue; q != nil {
+			next("queue.dsn", q.DSN)
+			next("queue.callbacks.secret", q.Callbacks.Secret)
+			for i, key := range q.Keys {
+				next(fmt.Sprintf("queue.keys[%d]", i), key)
+			}
+		}
+		for i, client := range c.Clients {
+			next(fmt.Sprintf("clients[%d].token", i), client.Token)
+		}
+		for _, e := range c.Endpoints {
+			at := "endpoints." + e.Name + ".auth."
+			next(at+"value", e.Auth.Value)
+			next(at+"user", e.Auth.User)
+			next(at+"password", e.Auth.Password)
+		}
+	}
+}
 
 // Resolve gets the secret. The empty Secret is no secret and no error. One
 // line end behind it is cut off, as editors put one there; any other control
