@@ -154,11 +154,13 @@ func (b *book) end() {
 }
 
 // round carries out what waits, and has it synced. If an operation breaks the
-// transaction, each is tried alone, so that one cannot spoil the others.
+// transaction, each is tried alone, so that one cannot spoil the others. So it is
+// on a full disk once the log has given room back.
 func (b *book) round(first *op, ops <-chan *op, timer *time.Timer) {
 	timer.Reset(linger)
 	batch, err := b.transact(first, func(batch []*op) *op { return b.next(batch, ops, timer) })
-	if err == nil || len(batch) == 1 || storage(err) {
+	again := len(batch) > 1 && !storage(err) || errors.Is(err, queue.ErrFull) && b.roomy()
+	if err == nil || !again {
 		b.committed(batch, err)
 		return
 	}

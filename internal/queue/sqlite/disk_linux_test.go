@@ -79,6 +79,39 @@ func TestADiskThatIsFullAcknowledgesNothingAndGetsOverIt(t *testing.T) {
 	s.Close()
 }
 
+func TestOnAFullDiskTheFreePagesOfTheFileAreUsedUp(t *testing.T) {
+	dir := smallDisk(t)
+	s := open(t, sqlite.Options{Path: filepath.Join(dir, "queue.db"), Keys: queue.NewKeys(queue.NewKey())})
+	calls := func(prefix string, n int) error {
+		for i := range n {
+			c := get(fmt.Sprint(prefix, i))
+			c.Body = bytes.Repeat([]byte("x"), 16<<10)
+			if _, err := s.Enqueue(t.Context(), time.Now(), []queue.Call{c}); err != nil {
+				return fmt.Errorf("call %d of %d: %w", i, n, err)
+			}
+		}
+		return nil
+	}
+	if err := calls("erased-", 40); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for i := range 40 {
+		ids = append(ids, fmt.Sprint("erased-", i))
+		if err := s.Cancel(t.Context(), time.Now(), ids[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := s.Purge(t.Context(), ids); n != 40 || err != nil {
+		t.Fatalf("purged %d, %v", n, err)
+	}
+	ballast(t, dir, 200<<10) // for the log, which all of the calls would need three times over
+	if err := calls("kept-", 30); err != nil {
+		t.Errorf("the file has room for 40 calls: %v", err)
+	}
+	s.Close()
+}
+
 func TestAStoreOpensOnceTheDiskHasSpaceAgain(t *testing.T) {
 	dir := smallDisk(t)
 	o := sqlite.Options{Path: filepath.Join(dir, "queue.db"), Keys: queue.NewKeys(queue.NewKey())}

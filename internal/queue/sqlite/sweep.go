@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/heedproject/heed/internal/queue"
@@ -81,6 +82,31 @@ func (b *book) truncate() {
 	b.wait(locked)
 	b.stale = !emptied
 	b.shifted(err)
+}
+
+// roomy tells that the log, which found no room to grow, was moved into the file
+// and has some again. It is tried only where the file need not grow for it: what
+// was purged left free pages there, while answers that no log could take kept the
+// calls in the queue from ending until somebody purged again.
+func (b *book) roomy() bool {
+	ctx := context.Background()
+	var pages, size int64
+	log, err := os.Stat(b.s.path + "-wal")
+	if err != nil || log.Size() == 0 || b.moving {
+		return false
+	}
+	file, err := os.Stat(b.s.path)
+	if err == nil {
+		err = b.c.QueryRowContext(ctx, "PRAGMA page_count").Scan(&pages)
+	}
+	if err == nil {
+		err = b.c.QueryRowContext(ctx, "PRAGMA page_size").Scan(&size)
+	}
+	if err != nil || pages*size > file.Size() {
+		return false
+	}
+	b.truncate()
+	return !b.stale && b.dead == nil
 }
 
 // How long the writer waits for another program's lock, and for readers.
