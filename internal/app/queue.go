@@ -85,6 +85,7 @@ func (a *App) keep(cfg *config.Config, store queue.Store, reserve *queue.Reserve
 		if k.shown.Callbacks, err = a.callbacks(cfg); err != nil {
 			return nil, errors.Join(err, k.store.Close())
 		}
+		k.shown.Callbacks.Slots = k.worker.Share // they are one endpoint, whoever receives them
 		k.called = k.shown.Callbacks.Transport
 	}
 	if err := a.observe.Queue(k.numbers); err != nil {

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedproject/heed"
@@ -38,6 +39,11 @@ type Callbacks struct {
 	Secret mask.Secret
 	// Transport sends, with CallbackPolicy.
 	Transport *heed.Transport
+	// Slots is how many are sent at once, to all receivers together: however many
+	// of them hang, the worker has the rest for the calls. 0: no bound.
+	Slots int
+
+	under atomic.Int32 // how many are under way
 }
 
 // callbackEndpoint is the name under which callbacks are queued. No endpoint
@@ -199,9 +205,35 @@ func (t *table) news(ctx context.Context, c *queue.Call) ([]byte, error) {
 	return c.Body, nil
 }
 
+// slotless is for how long nothing more is sent to a receiver while all slots are
+// taken: one row of the queue is written for it, and no callback.
+const slotless = time.Second
+
+// begin takes a slot, which end gives back. False: there is none.
+func (cb *Callbacks) begin() bool {
+	if cb == nil {
+		return true
+	}
+	if n := int(cb.under.Add(1)); cb.Slots > 0 && n > cb.Slots {
+		cb.end()
+		return false
+	}
+	return true
+}
+
+func (cb *Callbacks) end() {
+	if cb != nil {
+		cb.under.Add(-1)
+	}
+}
+
 // sendCallback tells the end of a call.
 func (t *table) sendCallback(ctx context.Context, c *queue.Call) queue.Outcome {
-	now := time.Now()
+	now, cb := time.Now(), t.Later.Callbacks
+	if !cb.begin() {
+		return queue.Outcome{State: queue.Queued, Until: now.Add(slotless), Scope: queue.ScopeGate, Source: string(policy.WaitConcurrency)}
+	}
+	defer cb.end()
 	body, err := t.news(ctx, c)
 	switch {
 	case errors.Is(err, errNeverEnded):
@@ -212,7 +244,7 @@ func (t *table) sendCallback(ctx context.Context, c *queue.Call) queue.Outcome {
 		wait := time.Second << min(c.Ladder.Waits, 6) // it may have been lost, and the call be sent again much later
 		return queue.Outcome{State: queue.Queued, Until: now.Add(wait), Source: string(policy.WaitBackoff)}
 	}
-	u, err := t.Later.Callbacks.allowed(c.Path)
+	u, err := cb.allowed(c.Path)
 	if err != nil {
 		o := (&ended{reason: heed.NotAllowed, why: err.Error()}).outcome(now, c)
 		t.finish(ctx, c, &o)
@@ -223,11 +255,11 @@ func (t *table) sendCallback(ctx context.Context, c *queue.Call) queue.Outcome {
 	req := &http.Request{Method: http.MethodPost, URL: u, ContentLength: int64(len(body)), Header: http.Header{
 		"Content-Type": {"application/json"}, "User-Agent": {"heed"},
 		"Webhook-Timestamp": {strconv.FormatInt(now.Unix(), 10)},
-		"Webhook-Signature": {t.Later.Callbacks.sign(signed.Key, now, body)},
+		"Webhook-Signature": {cb.sign(signed.Key, now, body)},
 	}}
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	req.Body, _ = req.GetBody()
-	rt := &route{Endpoint: &Endpoint{Name: callbackEndpoint, URL: u, Transport: t.Later.Callbacks.Transport}}
+	rt := &route{Endpoint: &Endpoint{Name: callbackEndpoint, URL: u, Transport: cb.Transport}}
 	e := (&sending{table: t, route: rt, call: &signed}).send(req.WithContext(ctx))
 	o := e.outcome(time.Now(), c)
 	t.finish(ctx, c, &o)

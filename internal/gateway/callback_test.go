@@ -261,3 +261,31 @@ func TestTheEndOfACallThatWasReplayedIsToldBeforeItEndsAgain(t *testing.T) {
 		}
 	})
 }
+
+func TestReceiversThatHangLeaveSlotsToTheCalls(t *testing.T) {
+	withCallbacks(t, func(l *later) {
+		l.set.Later.Callbacks.Slots = 32 // of 64
+		l.set.Later.Callbacks.Hosts = nil
+		l.api = func(r *http.Request, _ int) (int, http.Header, string) {
+			if strings.HasSuffix(r.URL.Host, ".hooks.test") {
+				<-r.Context().Done()
+			}
+			return 200, nil, "x"
+		}
+		for i := range 8 {
+			l.set.Later.Callbacks.Hosts = append(l.set.Later.Callbacks.Hosts, fmt.Sprintf("%d.hooks.test", i))
+		}
+		var last string
+		for _, host := range l.set.Later.Callbacks.Hosts {
+			for range 8 {
+				last = l.async("GET", "/api/x", "", "Heed-Callback", "https://"+host+"/h")
+			}
+		}
+		l.end(last)
+		time.Sleep(5 * time.Second)
+		asked := time.Now()
+		if a := l.do(l.Gateway, "GET", "/api/y", "", "Prefer", "respond-async, wait=10"); a.StatusCode != 200 || time.Since(asked) > time.Second {
+			t.Errorf("got %d after %v, want the answer at once", a.StatusCode, time.Since(asked))
+		}
+	})
+}
