@@ -205,6 +205,18 @@ func TestABaseThatSaysNothingIsAnError(t *testing.T) {
 	refused(t, resp, err)
 }
 
+func TestAnAnswerThatComesWithAnErrorIsClosed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := plays(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("both"))}, errors.New("broken below")
+		})
+		resp, err := (&heed.Transport{Base: p, Policy: brisk(2)}).RoundTrip(request(t, "GET", ""))
+		if refused(t, resp, err); p.open != 0 || p.count() != 2 {
+			t.Errorf("%d bodies of %d attempts are open", p.open, p.count())
+		}
+	})
+}
+
 func TestReportOfTellsWhatItTook(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plays(says(429, "", "Retry-After", "3"), says(200, "ok", "RateLimit-Remaining", "70", "RateLimit-Limit", "100"))

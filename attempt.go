@@ -45,6 +45,9 @@ func (o *op) send() error {
 		o.err = errNothing
 	}
 	if o.err != nil {
+		if o.resp != nil && o.resp.Body != nil { // against the contract, and it may hold a connection
+			o.resp.Body.Close()
+		}
 		o.resp = nil
 		o.quit()
 	}
