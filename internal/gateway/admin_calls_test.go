@@ -114,7 +114,12 @@ func TestAQueuedCallThatWaitsIsNamedAsTheQueueNamesIt(t *testing.T) {
 		p.Backoff.Base, p.Backoff.Cap = 800*time.Millisecond, 800*time.Millisecond
 	}
 	bubble(t, soon, func(l *later) {
-		l.api = answers(503, "")
+		l.api = func(_ *http.Request, n int) (int, http.Header, string) {
+			if n == 1 {
+				return 503, nil, ""
+			}
+			return 200, nil, "taken"
+		}
 		id := strings.TrimPrefix(l.async("GET", "/api/x", "", "Heed-Correlation-Id", "job-7"), "/_heed/calls/")
 		synctest.Wait()
 		var got struct{ Waiting []heed.Waiter }
@@ -122,7 +127,6 @@ func TestAQueuedCallThatWaitsIsNamedAsTheQueueNamesIt(t *testing.T) {
 		if len(got.Waiting) != 1 || got.Waiting[0].QueueID != id || got.Waiting[0].CorrelationID != "job-7" {
 			t.Errorf("got %+v, want the call %s of job-7", got.Waiting, id)
 		}
-		l.api = answers(200, "taken")
 		l.end("/_heed/calls/" + id)
 	})
 }
