@@ -195,6 +195,35 @@ func TestACallEndsWhenItsBudgetIsUsedUp(t *testing.T) {
 	})
 }
 
+func TestAKeyThatIsClosedForLongerEndsNoCallBeforeItExpires(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		l.api = func(*http.Request, int) (int, http.Header, string) {
+			return 429, http.Header{"Retry-After": {"3600"}}, ""
+		}
+		told := l.async("GET", "/api/x", "", "Heed-Budget", "10m")
+		time.Sleep(time.Second)
+		other := l.async("GET", "/api/y", "", "Heed-Budget", "10m")
+		time.Sleep(9 * time.Minute) // in which somebody might have opened the key
+		for _, at := range []string{told, other} {
+			if s := l.ask(at); s.State != "waiting" {
+				t.Errorf("%s: got %s (%s), want it to wait", at, s.State, s.Reason)
+			}
+		}
+		time.Sleep(time.Minute)
+		if _, err := l.store.Sweep(l.Context(), time.Now(), 10); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []string{told, other} {
+			if s := l.ask(at); s.State != "dead" || s.Reason != queue.ReasonExpired {
+				t.Errorf("%s: got %s (%s), want it dead of its age", at, s.State, s.Reason)
+			}
+		}
+		if n := len(l.sights()); n != 1 {
+			t.Errorf("got %d requests, want the one that was told to come later", n)
+		}
+	})
+}
+
 func TestAWriteThatMayHaveArrivedIsForAPerson(t *testing.T) {
 	bubble(t, func(_ *Settings, p *policy.Policy) { p.Key.Header = "" }, func(l *later) {
 		l.api = answers(0, "")

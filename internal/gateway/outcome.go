@@ -158,15 +158,16 @@ func (e *ended) wait(now time.Time, c *queue.Call, o *queue.Outcome) {
 	if e.rep.Breaker == admit.HalfOpen.String() && key.After(now.Add(probing)) {
 		key, until = now.Add(probing), now.Add(probing)
 	}
-	if !c.Expires.IsZero() && until.After(c.Expires) {
-		o.State, o.Reason = queue.Dead, queue.ReasonExpired
-		return
-	}
 	if key.After(until) && e.rep.KeySource != policy.NoWait { // a pause that was asked of all is longer than its own
 		source = e.rep.KeySource
 	}
+	shut := key.After(now) && !until.After(key.Add(early))
+	if !shut && !c.Expires.IsZero() && until.After(c.Expires) {
+		o.State, o.Reason = queue.Dead, queue.ReasonExpired
+		return
+	}
 	o.State, o.Until, o.Source = queue.Queued, until, string(source)
-	if key.After(now) && !until.After(key.Add(early)) {
+	if shut { // a recovery, or another answer, may open the key before that
 		o.Until, o.Scope = key, queue.ScopeGate
 	}
 }
