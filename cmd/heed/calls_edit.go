@@ -18,6 +18,7 @@ type callsEditCmd struct {
 	Header         []string `short:"H" sep:"none" placeholder:"'NAME: VALUE'" help:"Set a header; 'NAME:' removes it. Repeatable."`
 	Body           *string  `placeholder:"FILE" help:"The body; - reads stdin."`
 	IdempotencyKey *string  `placeholder:"KEY" help:"The idempotency key; an empty one removes it."`
+	KeepKey        bool     `help:"Keep the idempotency key although the body is another: the provider never saw it."`
 	Callback       *string  `placeholder:"URL" help:"Where the end is told; an empty one removes it."`
 	Replay         bool     `help:"Then send it again, if it is broken or cancelled; what waits is sent anyway."`
 	DryRun         bool     `help:"Only say what would be changed."`
@@ -29,7 +30,7 @@ func (callsEditCmd) Help() string {
 
 Examples:
 
-    heed calls edit 06f3… --body corrected.json --replay
+    heed calls edit 06f3… --body corrected.json --idempotency-key NEW --replay
     heed calls edit 06f3… -H 'Content-Type: application/json' -H 'X-Old:'
     heed calls edit 06f3… --path '/v1/charges?expand=customer' --dry-run`
 }
@@ -79,9 +80,14 @@ func (c *callsEditCmd) Run(sh *shell) error {
 	defer d.close()
 	again := map[string]bool{}
 	if c.Replay {
-		if again["even_unknown"], err = c.replayable(sh, d); err != nil {
+		var call shownCall
+		if err := d.order(sh.ctx, http.MethodGet, callAt(c.ID), nil, &call); err != nil {
 			return err
 		}
+		if err := c.replayable(sh, &call); err != nil {
+			return err
+		}
+		again["even_unknown"] = call.doubtful()
 	}
 	if c.DryRun {
 		return c.preview(sh, d, &change)
@@ -96,8 +102,8 @@ func (c *callsEditCmd) Run(sh *shell) error {
 		return err
 	}
 	sh.say("heed: %s is at revision %d", call.ID, call.Revision)
-	if c.Body != nil && c.IdempotencyKey == nil && call.Request != nil && call.Request.Key != "" {
-		sh.say("heed: its idempotency key is the one it had, which a provider that has seen it refuses with another body; --idempotency-key NEW gives it another")
+	if c.keeps(&call) && !c.KeepKey {
+		sh.say("heed: its idempotency key is the one it had: %s, if it has seen it; --idempotency-key NEW gives it another", keptKey)
 	}
 	switch {
 	case !c.Replay && call.state() == queue.Queued:
@@ -115,21 +121,29 @@ func (c *callsEditCmd) Run(sh *shell) error {
 	return nil
 }
 
-// replayable makes sure that the call can be sent again before it is changed,
-// and tells whether it may have been carried out.
-func (c *callsEditCmd) replayable(sh *shell, d *desk) (doubtful bool, err error) {
-	var call shownCall
-	if err := d.order(sh.ctx, http.MethodGet, callAt(c.ID), nil, &call); err != nil {
-		return false, err
-	}
+// replayable makes sure that the call can be sent again, and would be as it is
+// edited, before it is changed.
+func (c *callsEditCmd) replayable(sh *shell, call *shownCall) error {
 	if s := call.state(); s != queue.Cancelled && !s.Broken() {
-		return false, &exitError{exitPermanent, fmt.Errorf("%s is %s: only calls that are broken or cancelled are sent again; nothing was changed. "+
+		return &exitError{exitPermanent, fmt.Errorf("%s is %s: only calls that are broken or cancelled are sent again; nothing was changed. "+
 			"What waits is sent as it is edited: leave --replay out", call.ID, call.State)}
+	}
+	if c.keeps(call) && len(call.Trail) > 0 && !c.KeepKey {
+		return usage(fmt.Errorf("%s was sent with the idempotency key that it has: %s. Give it another with --idempotency-key NEW, "+
+			"or say --keep-key if the provider never saw it; nothing was changed", call.ID, keptKey))
 	}
 	if call.doubtful() {
 		sh.say("heed: %s is an unknown write: if it was carried out before, it is done twice", call.ID)
 	}
-	return call.doubtful(), nil
+	return nil
+}
+
+// keptKey is what comes of another body under a key that the provider has seen.
+const keptKey = "with another body a provider refuses it, or answers as it did and does nothing"
+
+// keeps tells that the call gets another body and keeps its key.
+func (c *callsEditCmd) keeps(call *shownCall) bool {
+	return c.Body != nil && c.IdempotencyKey == nil && call.Request != nil && call.Request.Key != ""
 }
 
 // readAll reads a file, or stdin for a -.
