@@ -159,7 +159,8 @@ func api() http.Handler {
 	mux.HandleFunc("/_heed/waiting", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, `{"waiting":[{"call_id":"c1","endpoint":"sierra","tenant":"etl","priority":5,"attempt":2,`+
 			`"for":"quota","since":"2020-01-01T00:00:00Z","until":"2020-01-01T00:10:00Z","ahead":3},`+
-			`{"call_id":"c2","queue_id":"06f3","endpoint":"sierra","priority":5,"attempt":1,"for":"concurrency","since":"2020-01-01T00:00:00Z","ahead":4}]}`)
+			`{"call_id":"c2","queue_id":"06f3","endpoint":"sierra","priority":5,"attempt":1,"for":"concurrency","since":"2020-01-01T00:00:00Z","ahead":4}],`+
+			`"queued":[{"endpoint":"alma","gate":"g","queued":7,"closed_until":"2999-01-01T00:00:00Z","source":"breaker"},{"endpoint":"pay","gate":"h","queued":1}]}`)
 	})
 	return mux
 }

@@ -108,6 +108,9 @@ with 503, then 429, and only then with 200. Your call gets through all the same:
     curl -i http://%s/demo/hello
 
 See Heed-Attempts in the answer. Next: heed init writes a %[1]s to start from.`, defaultFile, a.DataAddr())
+		if err := a.NoQueue(); err != nil {
+			sh.say("\nIt has no queue, so that nothing is answered later: %s", told(err))
+		}
 		return
 	}
 	base := "http://" + a.DataAddr()

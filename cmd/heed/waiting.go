@@ -19,7 +19,7 @@ type waitingCmd struct {
 
 // Help is what heed waiting --help says beside the flags.
 func (waitingCmd) Help() string {
-	return `One line per waiting call: which endpoint, which call (a queued one by the id that heed calls show takes), what for (retry_after, quota, backoff, pace, concurrency, breaker, token), since when and until when as far as that is known. Before them the endpoints that an operator holds back, whose queued calls wait too.
+	return `One line per waiting call: which endpoint, which call (a queued one by the id that heed calls show takes), what for (retry_after, quota, backoff, pace, concurrency, breaker, token), since when and until when as far as that is known. Before them the endpoints that an operator holds back, and how many calls wait in the queue, which heed calls list shows one by one.
 
 Examples:
 
@@ -45,18 +45,44 @@ func (c *waitingCmd) Run(sh *shell) error {
 	var list struct {
 		Waiting []heed.Waiter  `json:"waiting"`
 		Held    []heldEndpoint `json:"held"`
+		Queued  []queuedGate   `json:"queued"`
 	}
 	if err := json.Unmarshal(text, &list); err != nil {
 		return err
 	}
-	if len(list.Waiting)+len(list.Held) == 0 {
-		_, err := fmt.Fprintln(sh.out, "nothing waits")
+	now := time.Now()
+	lines := heldLines(list.Held)
+	for i := range list.Queued {
+		lines += list.Queued[i].line(now)
+	}
+	if lines == "" && len(list.Waiting) == 0 {
+		lines = "nothing waits\n"
+	}
+	if _, err := io.WriteString(sh.out, lines); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(sh.out, heldLines(list.Held)); err != nil {
-		return err
+	return table(sh.out, list.Waiting, now)
+}
+
+// queuedGate is a quota key for which calls wait in the queue.
+type queuedGate struct {
+	Endpoint string    `json:"endpoint"`
+	Closed   time.Time `json:"closed_until"`
+	Source   string    `json:"source"`
+	Queued   int       `json:"queued"`
+	Due      time.Time `json:"due"`
+}
+
+// line tells of it, and until when they wait.
+func (g *queuedGate) line(now time.Time) string {
+	until := ""
+	switch {
+	case g.Closed.After(now):
+		until = ", for " + g.Source + ", another " + span(g.Closed.Sub(now))
+	case g.Due.After(now):
+		until = ", the first for another " + span(g.Due.Sub(now))
 	}
-	return table(sh.out, list.Waiting, time.Now())
+	return fmt.Sprintf("%s has %d call(s) waiting in the queue%s: heed calls list --endpoint %[1]s --state waiting\n", g.Endpoint, g.Queued, until)
 }
 
 // table prints the waiting calls for people.

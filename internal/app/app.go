@@ -67,6 +67,7 @@ type App struct {
 	observe *observe.Observer
 	gateway *gateway.Gateway
 	queue   *keeper // nil: calls are not answered later
+	noQueue error   // why the demo has none
 	healing recoveries
 
 	life   context.Context // of requests; Stop ends it when patience is over

@@ -49,11 +49,15 @@ func (a *App) openQueue(cfg *config.Config) (*keeper, error) {
 	}
 	k, err := a.keeper(cfg)
 	if err != nil && cfg.File == "" {
+		a.noQueue = err
 		a.observe.Logger().Warn("the demo has no queue", slog.String("error", mask.Error(err)))
 		return nil, nil
 	}
 	return k, err
 }
+
+// NoQueue is why the demo has no queue; nil: it has one.
+func (a *App) NoQueue() error { return a.noQueue }
 
 func (a *App) keeper(cfg *config.Config) (*keeper, error) {
 	st := storage{cfg, a.opts, a.observe.Logger()}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -169,7 +170,7 @@ func TestTheQueueLiesInTheFolderOfTheProcesssState(t *testing.T) {
 	dir := t.TempDir()
 	cfg := settings(api(t, "api", func(http.ResponseWriter, *http.Request) {}))
 	queued(t, cfg)
-	cfg.Queue.Path = ""
+	cfg.Queue.Path, cfg.File = "", "heed.yaml"
 	start(t, cfg, Options{Getenv: func(name string) string { return map[string]string{"XDG_STATE_HOME": dir}[name] }})
 	if _, err := os.Stat(filepath.Join(dir, "heed", "queue.db")); err != nil {
 		t.Error(err)
@@ -188,8 +189,19 @@ func TestTheDemoDoesWithoutAQueueThatItCannotHave(t *testing.T) {
 		t.Errorf("got %d %s", code, body)
 	}
 	a.Stop(t.Context())
-	if !strings.Contains(log.String(), `"msg":"the demo has no queue"`) {
-		t.Errorf("nobody was told:\n%s", log.String())
+	if !strings.Contains(log.String(), `"msg":"the demo has no queue"`) || a.NoQueue() == nil {
+		t.Errorf("nobody was told: %v\n%s", a.NoQueue(), log.String())
+	}
+}
+
+func TestTheDemoKeepsItsCallsApart(t *testing.T) {
+	dir := t.TempDir()
+	cfg := config.Demo("http://127.0.0.1:1/demo")
+	cfg.Listen = config.Listen{Data: "127.0.0.1:0", Admin: "127.0.0.1:0"}
+	start(t, cfg, Options{Getenv: func(name string) string { return map[string]string{"XDG_STATE_HOME": dir}[name] }})
+	files, err := filepath.Glob(filepath.Join(dir, "heed", "*.db"))
+	if want := []string{filepath.Join(dir, "heed", "demo.db")}; err != nil || !slices.Equal(files, want) {
+		t.Errorf("got %q, %v, want %q", files, err, want)
 	}
 }
 

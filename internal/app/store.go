@@ -124,6 +124,9 @@ func (s *storage) path() (string, error) {
 	if path == "" {
 		return "", errors.New("queue.path: neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME says where the queue may lie; name a file")
 	}
+	if s.cfg.File == "" { // it keeps its calls apart from those of a heed.yaml
+		path = filepath.Join(filepath.Dir(path), "demo.db")
+	}
 	if s.log == nil {
 		return path, nil
 	}

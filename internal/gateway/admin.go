@@ -101,13 +101,19 @@ func (g *Gateway) showMetrics(w http.ResponseWriter, r *http.Request) {
 }
 
 // showWaiting lists the calls that wait, the longest first.
-func (g *Gateway) showWaiting(w http.ResponseWriter, _ *http.Request) {
-	list := []heed.Waiter{}
-	for _, rt := range g.current.Load().routes {
+func (g *Gateway) showWaiting(w http.ResponseWriter, r *http.Request) {
+	list, t := []heed.Waiter{}, g.current.Load()
+	for _, rt := range t.routes {
 		list = append(list, rt.Transport.Waiting()...)
 	}
 	slices.SortFunc(list, func(a, b heed.Waiter) int { return a.Since.Compare(b.Since) })
-	reply(w, map[string]any{"waiting": list, "held": g.held()})
+	told := map[string]any{"waiting": list, "held": g.held()}
+	if t.Later != nil {
+		if queued, err := t.Later.waits(r.Context()); err == nil { // a store that fails hides nothing of the others
+			told["queued"] = queued
+		}
+	}
+	reply(w, told)
 }
 
 func (g *Gateway) showGates(w http.ResponseWriter, _ *http.Request) {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"time"
 
 	"github.com/heedproject/heed/internal/queue"
@@ -39,6 +40,23 @@ func shownGateOf(g *queue.Gate, now time.Time) shownGate {
 		s.Closed, s.Source = time.Time{}, ""
 	}
 	return s
+}
+
+// patient is for how long the store is asked who waits.
+const patient = 2 * time.Second
+
+// waits are the gates of the queue behind which calls wait.
+func (l *Later) waits(ctx context.Context) ([]shownGate, error) {
+	ctx, cancel := context.WithTimeout(ctx, patient)
+	defer cancel()
+	gates, err := l.Store.Gates(ctx)
+	list, now := []shownGate{}, time.Now()
+	for i := range gates {
+		if g := &gates[i]; g.Queued > 0 && !Internal(g) {
+			list = append(list, shownGateOf(g, now))
+		}
+	}
+	return list, err
 }
 
 func (d *desk) queue() error {

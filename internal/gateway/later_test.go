@@ -415,3 +415,20 @@ func TestAQueuedCallThatWaitsIsToldByTheIDThatOperatorsUse(t *testing.T) {
 		l.end(at)
 	})
 }
+
+func TestWhoAsksWhatWaitsIsToldOfTheQueueToo(t *testing.T) {
+	bubble(t, nil, func(l *later) {
+		begun := time.Now()
+		at := l.async("GET", "/api/x", "", "Heed-Not-Before", "600")
+		var got struct{ Queued []shownGate }
+		l.operate("GET", "/_heed/waiting", "", &got)
+		if len(got.Queued) != 1 || got.Queued[0].Endpoint != "api" || got.Queued[0].Queued != 1 || got.Queued[0].Due.Sub(begun) != 10*time.Minute {
+			t.Errorf("got %+v, want one call of api in ten minutes", got.Queued)
+		}
+		l.do(l.Gateway, "DELETE", at, "")
+		l.operate("GET", "/_heed/waiting", "", &got)
+		if len(got.Queued) != 0 {
+			t.Errorf("after it was cancelled: got %+v", got.Queued)
+		}
+	})
+}
