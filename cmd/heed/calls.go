@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -132,7 +133,8 @@ func (sh *shell) callTable(rows []callRow, held map[string]heldEndpoint, now tim
 		t = append(t, []string{c.ID, c.State, c.Endpoint, c.Method + " " + c.Path, ago(c.Created, now), next,
 			strconv.Itoa(c.Attempts), c.last(), c.Reason})
 	}
-	return t.write(sh.out, columns{Width: sh.width(), Wrap: []int{3}})
+	// In a pipe a call is one line, so that grep finds it whole.
+	return t.write(sh.out, columns{Width: cmp.Or(sh.screen(), boundless), Wrap: []int{3}})
 }
 
 // next is when something happens to the call.

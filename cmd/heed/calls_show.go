@@ -37,6 +37,7 @@ type shownCall struct {
 		At         time.Time `json:"at"`
 		Status     int       `json:"status"`
 		Class      string    `json:"class"`
+		Rule       string    `json:"rule"`
 		Waited     float64   `json:"waited_seconds"`
 		WaitSource string    `json:"wait_source"`
 		Reason     string    `json:"reason"`
@@ -123,17 +124,17 @@ func (c *shownCall) print(sh *shell, now time.Time) error {
 	if err := sh.pairs(rows); err != nil || len(c.Trail) == 0 {
 		return err
 	}
-	t := grid{{"TRY", "AT", "WAITED", "FOR", "STATUS", "CLASS", "REASON"}}
+	t := grid{{"TRY", "AT", "WAITED", "FOR", "STATUS", "CLASS", "SHOWN BY", "REASON"}}
 	for _, a := range c.Trail {
 		status := "-"
 		if a.Status != 0 {
 			status = strconv.Itoa(a.Status)
 		}
 		waited := round(time.Duration(a.Waited * float64(time.Second))).String()
-		t = append(t, []string{strconv.Itoa(a.N), a.At.UTC().Format(time.RFC3339), waited, a.WaitSource, status, a.Class, a.Reason})
+		t = append(t, []string{strconv.Itoa(a.N), a.At.UTC().Format(time.RFC3339), waited, a.WaitSource, status, a.Class, a.Rule, a.Reason})
 	}
 	fmt.Fprintln(sh.out)
-	return t.write(sh.out, columns{Width: sh.width(), Wrap: []int{6}})
+	return t.write(sh.out, columns{Width: sh.width(), Wrap: []int{6, 7}})
 }
 
 // why is the state, with the reason if there is one.

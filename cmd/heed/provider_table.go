@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -25,11 +26,16 @@ type columns struct {
 	Indent string
 }
 
-// usual is the width of a screen that nobody knows.
-const usual = 100
+const (
+	usual     = 100     // the width of a screen that nobody knows
+	boundless = 1 << 20 // that of what no person looks at
+)
 
-// width is that of the terminal, or what COLUMNS says.
-func (sh *shell) width() int {
+// width is that of the screen.
+func (sh *shell) width() int { return cmp.Or(sh.screen(), usual) }
+
+// screen is the width of the terminal, or what COLUMNS says; 0: there is none.
+func (sh *shell) screen() int {
 	if text, ok := sh.getenv("COLUMNS"); ok {
 		if n, err := strconv.Atoi(text); err == nil && n > 0 {
 			return n
@@ -40,7 +46,7 @@ func (sh *shell) width() int {
 			return n
 		}
 	}
-	return usual
+	return 0
 }
 
 // least is the narrowest that a wrapped column becomes.

@@ -236,6 +236,26 @@ func TestAWriteThatMayHaveArrivedIsForAPerson(t *testing.T) {
 	})
 }
 
+func TestWhatAnUnknownWriteWasAnsweredIsKeptForAPerson(t *testing.T) {
+	bubble(t, func(_ *Settings, p *policy.Policy) { p.Key.Header = "" }, func(l *later) {
+		l.api = answers(503, "charged, but the ledger is down")
+		at := l.async("POST", "/api/x", "b")
+		if s := l.end(at); s.State != "unknown" {
+			t.Fatalf("got %s, want unknown", s.State)
+		}
+		var got revealed
+		if a := l.do(l.Admin(), "POST", at+"/reveal", `{"why":"was it charged?"}`); a.StatusCode != 200 {
+			t.Fatalf("got %d: %s", a.StatusCode, a.text)
+		} else {
+			l.decode(a, &got)
+		}
+		if got.Answer == nil || got.Answer.Status != 503 || string(got.Answer.Body) != "charged, but the ledger is down" {
+			t.Errorf("got %+v", got.Answer)
+		}
+		wantProblem(t, l.do(l.Gateway, "GET", at+"/response", ""), 502, "not-repeatable") // it is no answer to the caller
+	})
+}
+
 func TestARefusedWriteIsDeadAndItsAnswerIsKept(t *testing.T) {
 	bubble(t, nil, func(l *later) {
 		l.api = answers(422, "no such account")

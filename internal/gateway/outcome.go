@@ -58,14 +58,14 @@ func (e *ended) outcome(now time.Time, c *queue.Call) queue.Outcome {
 		if e.handBack(c, &o); o.State == queue.Queued {
 			return o
 		}
-	case heed.NotRepeatable:
-		o.State = queue.Unknown
+	case heed.NotRepeatable: // what was answered may tell a person whether it was done
+		o.State, o.Answer = queue.Unknown, e.answer
 	case heed.InvalidAnswer, heed.TruncatedAnswer, heed.StaleAnswer:
 		o.State, o.Answer = queue.Quarantined, e.answer
 	case heed.RetryOff:
 		o.State, o.Answer = queue.Dead, e.answer
 		if e.executed != classify.No && !c.Repeatable {
-			o.State, o.Answer = queue.Unknown, nil
+			o.State = queue.Unknown
 		}
 	default:
 		o.State, o.Answer = queue.Dead, e.answer

@@ -15,6 +15,7 @@ import (
 
 	"github.com/heedproject/heed"
 	"github.com/heedproject/heed/call"
+	"github.com/heedproject/heed/classify"
 	"github.com/heedproject/heed/internal/queue"
 )
 
@@ -158,6 +159,9 @@ func (s *sending) note(e heed.Event) {
 	}
 	at := e.Time.Add(-e.Elapsed)
 	a := queue.Attempt{At: at, Status: e.Status, Class: e.Class.String(), WaitSource: s.wait, Reason: e.Reason}
+	if e.Class != classify.OK {
+		a.Rule = e.Rule
+	}
 	before := waitsSince(&s.call.Facts)
 	if n := len(s.trail); n > 0 {
 		before = s.trail[n-1].At

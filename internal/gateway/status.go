@@ -127,6 +127,7 @@ type shownAttempt struct {
 	At         time.Time `json:"at"`
 	Status     int       `json:"status,omitempty"`
 	Class      string    `json:"class,omitempty"`
+	Rule       string    `json:"rule,omitempty"` // what showed that, where it is not ok
 	Waited     float64   `json:"waited_seconds,omitempty"`
 	WaitSource string    `json:"wait_source,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
@@ -141,7 +142,7 @@ func standingOf(f *queue.Facts, now time.Time) standing {
 		WaitSource: f.Ladder.WaitSource, Trail: make([]shownAttempt, len(f.Trail)),
 	}
 	for i, a := range f.Trail {
-		s.Trail[i] = shownAttempt{a.N, a.At.UTC(), a.Status, a.Class, a.Waited.Seconds(), a.WaitSource, a.Reason}
+		s.Trail[i] = shownAttempt{a.N, a.At.UTC(), a.Status, a.Class, a.Rule, a.Waited.Seconds(), a.WaitSource, a.Reason}
 	}
 	if f.State == queue.Queued {
 		s.NextAt = utc(f.NextAt)

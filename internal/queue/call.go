@@ -121,6 +121,7 @@ type Attempt struct {
 	At         time.Time     `json:"at"`
 	Status     int           `json:"status,omitempty"` // 0: no answer
 	Class      string        `json:"class,omitempty"`
+	Rule       string        `json:"rule,omitempty"`   // what showed that; empty: it got what it asked for
 	Waited     time.Duration `json:"waited,omitempty"` // before it, in nanoseconds
 	WaitSource string        `json:"wait_source,omitempty"`
 	Reason     string        `json:"reason,omitempty"`

@@ -105,9 +105,10 @@ func Explain(f *Facts, o *Outcome) Note {
 	case o.State == Quarantined:
 		n.Do = "look at the kept answer; correct the request or the rule that refused the answer, then replay"
 	case o.State == Unknown:
-		n.Do = "ask the provider whether it was carried out; replay only if it was not"
+		n.Do = "ask the provider whether it was carried out (heed calls show " + f.ID + " --reveal WHY has what it answered, if it did); replay only if it was not"
 	case o.Reason == ReasonExpired:
 		n.Do = "decide whether it is still wanted; replay with a new expiry, or purge it"
+		n.Replay += " --expires 1h"
 	case o.Reason == ReasonUnreadable:
 		n.Do = "put the key with which it was sealed back into the ring, then replay"
 	default:
