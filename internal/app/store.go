@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/heedproject/heed/internal/config"
 	"github.com/heedproject/heed/internal/queue"
@@ -112,7 +113,23 @@ func (s *storage) openPostgres(ctx context.Context) (queue.Store, *queue.Keys, e
 	store, err := postgres.Open(ctx, postgres.Options{
 		Address: postgres.Address(address), Keys: keys, Keep: queue.Keep{Answers: q.ResultTTL, Broken: q.DeadTTL}, Most: q.Max.Calls,
 	})
-	return store, keys, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.log != nil {
+		s.compare(ctx, store)
+	}
+	return store, keys, nil
+}
+
+// compare tells of a clock that is far from that of the database, which those
+// who share it had better agree with.
+func (s *storage) compare(ctx context.Context, store *postgres.Store) {
+	ahead, err := store.Ahead(ctx, time.Now())
+	if err == nil && ahead.Abs() > s.cfg.Queue.Lease/2 {
+		s.log.Error("this clock and that of the database differ", slog.String("kind", "queue"), slog.String("ahead", ahead.Round(time.Second).String()),
+			slog.String("advice", "set them by NTP: gateways that differ by more than queue.lease take each other's calls"))
+	}
 }
 
 // path is where the file lies. Its folder is made when it is the usual one.

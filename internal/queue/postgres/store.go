@@ -124,6 +124,19 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
+// Ahead is by how much now is ahead of the clock of the database. Leases go by
+// the clocks of those who share it: whoever is ahead of the others by more than
+// a lease takes their calls away.
+func (s *Store) Ahead(ctx context.Context, now time.Time) (ahead time.Duration, err error) {
+	err = s.rows(ctx, "SELECT clock_timestamp()", nil, func(r pgx.Rows) error {
+		var theirs time.Time
+		err := r.Scan(&theirs)
+		ahead = now.Sub(theirs)
+		return failed(err)
+	})
+	return ahead, err
+}
+
 func (s *Store) start(ctx context.Context) error {
 	if err := s.migrate(ctx); err != nil {
 		return err

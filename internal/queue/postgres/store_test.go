@@ -341,3 +341,14 @@ func TestCallsOfOneStoreAreListedInTheirOrder(t *testing.T) {
 		t.Errorf("order: got %v, want %v", got, want)
 	}
 }
+
+func TestAClockIsComparedWithThatOfTheDatabase(t *testing.T) {
+	s := open(t, options(t))
+	const off = 24 * time.Hour // so that what the question takes does not matter
+	for _, by := range []time.Duration{off, -off} {
+		ahead, err := s.Ahead(t.Context(), time.Now().Add(by))
+		if err != nil || ahead.Round(time.Hour) != by {
+			t.Errorf("got %v, %v, want %v", ahead, err, by)
+		}
+	}
+}
