@@ -107,8 +107,11 @@ func (d *desk) take1(n int, line []byte, out *imported) error {
 			return nil
 		}
 		out.Duplicates++
+	case queue.Conflict:
+		out.Refused = append(out.Refused, badImport{n, "the queue knows its id or its idempotency key with another request, such as what a call said before it was edited: " +
+			"give it another of both, or leave the line out"})
 	default:
-		out.Refused = append(out.Refused, badImport{n, "the queue says: " + receipt.Admission.String()})
+		out.Refused = append(out.Refused, badImport{n, "the queue is full (queue.max.calls): purge calls, or import the line later"})
 	}
 	return nil
 }
