@@ -113,7 +113,7 @@ func (f *deskFlags) hold(sh *shell, name, verb string, what any) error {
 	if err := d.order(sh.ctx, http.MethodPost, "/_heed/endpoints/"+url.PathEscape(name)+"/"+verb, what, &now); err != nil {
 		return err
 	}
-	stands := "not held back"
+	stands := "held back by nobody, and goes on"
 	if now.Hold != nil {
 		stands = now.Hold.String()
 	}

@@ -139,7 +139,7 @@ func wrong(format string, args ...any) error { return &wrongUse{fmt.Sprintf(form
 
 // The problems of operators.
 var (
-	badOrder = kind{"bad-request", 400, "http_request_error", "The request cannot be read",
+	badOrder = kind{"bad-request", 400, "http_request_error", "The request cannot be carried out",
 		"Correct what the detail names."}
 	wrongState = kind{"call-state", 409, "http_request_denied", "The state of the call does not allow it",
 		"Look at the call first: what runs ends by itself, and what is done is not sent again."}

@@ -27,7 +27,7 @@ func (x *exchange) advise(r *refusal, e *heed.Error) {
 			until = " until " + instant(e.RetryAt)
 		}
 		r.Detail = fmt.Sprintf("The API asked for a pause%s (Retry-After, or a quota that is used up), which lies beyond %s. "+
-			"%s Try again after Retry-After, or %s.", until, b.what, history(e), b.remedy)
+			"%s Try again after Retry-After, or %s.", until, b.what, history(e), x.sit(e.RetryAt, b.remedy))
 	case x.keyUnheard(e.Reason):
 		r.Detail = "Find out at the provider before sending it again. " + x.keyAdvice() + "."
 	}
@@ -75,6 +75,19 @@ func (x *exchange) bound() bound {
 		most = "up to the " + granted.String() + " that the endpoint grants"
 	}
 	return bound{"the budget that the caller set with " + name + ", " + asked.String(), "give the call more time with " + name + ", " + most}
+}
+
+// sit is how to wait out a pause until at: in the queue, if there is one; more
+// time helps where the endpoint grants as much.
+func (x *exchange) sit(at time.Time, moreTime string) string {
+	granted := x.route.Transport.Policy.WithDefaults().Retry.Budget
+	switch {
+	case x.table.Later != nil:
+		return "hand the call over with Prefer: respond-async"
+	case x.asked.Budget > 0 && granted != policy.Unlimited && time.Until(at) > granted:
+		return "raise retry.budget of the endpoint in heed.yaml"
+	}
+	return moreTime
 }
 
 // tooEarly tells whether the call ended because it may not begin yet.

@@ -14,7 +14,7 @@ import (
 
 // advised is what a call with this budget is told that ended as e.
 func advised(budget time.Duration, e *heed.Error) string {
-	x := &exchange{route: newRoute(&Endpoint{Name: "api", URL: &url.URL{}, Transport: &heed.Transport{}})}
+	x := &exchange{table: &table{}, route: newRoute(&Endpoint{Name: "api", URL: &url.URL{}, Transport: &heed.Transport{}})}
 	x.asked.Budget = budget
 	r := refusalOf(e)
 	x.advise(&r, e)
@@ -54,6 +54,12 @@ func TestDeadlineTellsTheLastAttemptAndWhatWasWaitedFor(t *testing.T) {
 func TestQuotaWaitSaysThatTheAPIAskedForItAndUntilWhen(t *testing.T) {
 	got := advised(0, &heed.Error{Reason: heed.QuotaWait, RetryAt: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC)})
 	wantText(t, got, "The API asked for a pause until 2030-01-02T03:04:06Z (Retry-After,", "Nothing was sent.", "raise retry.budget")
+}
+
+func TestALongPauseIsNotAnsweredWithAdviceThatCannotHelp(t *testing.T) {
+	for until, want := range map[time.Duration]string{time.Hour: "or raise retry.budget of the endpoint in heed.yaml.", 30 * time.Second: "more time with Heed-Budget"} {
+		wantText(t, advised(5*time.Second, &heed.Error{Reason: heed.QuotaWait, RetryAt: time.Now().Add(until)}), want)
+	}
 }
 
 func TestNotBeforeBeyondTheBudgetIsToldAsSuch(t *testing.T) {
