@@ -140,7 +140,7 @@ func TestADeadCallIsEditedAndReplayed(t *testing.T) {
 			t.Errorf("got revision %d, %s", o.Revision, o.State)
 		}
 		l.operate("POST", at+"/replay", "", &o)
-		if o.State != "queued" && o.State != "running" { // a worker may have it already
+		if o.State == "dead" { // how far a worker has come with it by now is chance
 			t.Errorf("got %s after the replay", o.State)
 		}
 		if s := l.end(at); s.State != "done" || s.LastStatus != 200 {

@@ -421,21 +421,6 @@ func TestAClientThatMayNotUseTheQueueDoesNot(t *testing.T) {
 	})
 }
 
-func TestAQueuedCallThatWaitsIsToldByTheIDThatOperatorsUse(t *testing.T) {
-	soon := func(_ *Settings, p *policy.Policy) { p.Backoff.Base = 500 * time.Millisecond }
-	bubble(t, soon, func(l *later) {
-		l.api = func(_ *http.Request, n int) (int, http.Header, string) { return []int{503, 200}[min(n-1, 1)], nil, "" }
-		at := l.async("GET", "/api/x", "")
-		time.Sleep(200 * time.Millisecond)
-		var got struct{ Waiting []heed.Waiter }
-		l.operate("GET", "/_heed/waiting", "", &got)
-		if len(got.Waiting) != 1 || got.Waiting[0].QueueID != l.id(at) {
-			t.Errorf("got %+v, want the one call %s", got.Waiting, l.id(at))
-		}
-		l.end(at)
-	})
-}
-
 func TestWhoAsksWhatWaitsIsToldOfTheQueueToo(t *testing.T) {
 	bubble(t, nil, func(l *later) {
 		begun := time.Now()
