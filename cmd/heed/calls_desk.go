@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,11 +56,7 @@ func (f *deskFlags) open(sh *shell) (*desk, error) {
 // where finds the admin address, and its token if it has one.
 func (f *deskFlags) where(sh *shell) (addr, token string, err error) {
 	addr = "127.0.0.1:8643"
-	file := f.Config
-	if file == "" {
-		file = defaultFile
-	}
-	cfg, _, err := config.Load(file)
+	cfg, _, err := config.Load(cmp.Or(f.Config, defaultFile))
 	switch {
 	case err == nil:
 		if cfg.Listen.Admin != "" {
